@@ -1,0 +1,76 @@
+"""One run at a time, without a lock service: a row, compare-and-set, and a fence that late writers stumble over.
+
+`take` wins, extends or refuses in one statement. Whoever takes over an expired lease raises `fence`; `guard`, called first in
+each transaction of a run, locks the lease row while it still carries the run's fence, so a run that was frozen for a
+minute and wakes up cannot write (DESIGN 4; repository-service-tuf/repository-service-tuf-worker#151).
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import connection
+
+from console.clusters.models import Lease
+
+LENGTH = timedelta(seconds=15)
+RENEW_EVERY = timedelta(seconds=5)
+
+
+class LeaseLost(RuntimeError):
+    """Another run has taken over; whatever this one still wants to write is void."""
+
+
+@dataclass(frozen=True)
+class Held:
+    kind: str
+    object_id: UUID
+    owner: str
+    fence: int
+
+
+# Database time, because the clocks of two workers may differ and a lease must not depend on which is right.
+TAKE = """
+INSERT INTO clusters_lease AS held (kind, object_id, owner, until, fence)
+VALUES (%(kind)s, %(object_id)s, %(owner)s, clock_timestamp() + %(length)s, 1)
+ON CONFLICT (kind, object_id) DO UPDATE SET
+  fence = CASE WHEN held.owner = excluded.owner AND held.until >= clock_timestamp() THEN held.fence ELSE held.fence + 1 END,
+  owner = excluded.owner,
+  until = excluded.until
+WHERE held.owner = excluded.owner OR held.until < clock_timestamp()
+RETURNING fence
+"""
+
+
+def take(kind: str, object_id: UUID, owner: str) -> Held | None:
+    """Take or extend; None while somebody else holds it. `owner` is unique to one run, not to a machine."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, {"kind": kind, "object_id": object_id, "owner": owner, "length": LENGTH})
+        found = cursor.fetchone()
+    return Held(kind, object_id, owner, found[0]) if found else None
+
+
+def renew(held: Held) -> Held:
+    """Extend by another LENGTH, or raise LeaseLost where someone else took over."""
+    again = take(held.kind, held.object_id, held.owner)
+    if again is None or again.fence != held.fence:
+        raise LeaseLost(f"{held.kind} {held.object_id}")
+    return again
+
+
+def guard(held: Held) -> None:
+    """First statement of each transaction of a run: lock the lease row, or raise LeaseLost."""
+    rows = Lease.objects.select_for_update().filter(
+        kind=held.kind, object_id=held.object_id, owner=held.owner, fence=held.fence
+    )
+    if not rows.exists():
+        raise LeaseLost(f"{held.kind} {held.object_id}")
+
+
+def release(held: Held) -> None:
+    """Give back at once, keeping the fence. Somebody else's lease is left alone."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE clusters_lease SET until = clock_timestamp() WHERE kind = %s AND object_id = %s AND owner = %s AND fence = %s",
+            [held.kind, held.object_id, held.owner, held.fence],
+        )
