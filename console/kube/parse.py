@@ -1,0 +1,224 @@
+"""From an API server's JSON to our shapes.
+
+One function a kind. They take whatever comes: an unknown field is ignored, a missing one is empty. Only an object without a name and
+a uid is refused, because nothing could be done with it that would not hit another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from console.kube import marks
+from console.kube.errors import Garbage
+from console.kube.fields import (
+    ANNOTATION_CHARS,
+    MESSAGE_CHARS,
+    Json,
+    flag,
+    instant,
+    mapping,
+    mappings,
+    number,
+    pairs,
+    parse_instant,
+    text,
+    texts,
+    whole,
+)
+from console.kube.shapes import (
+    BudgetShape,
+    Condition,
+    EventShape,
+    Kind,
+    LeaseShape,
+    NamespaceShape,
+    NodeShape,
+    PodShape,
+    Requirement,
+    Shape,
+    Taint,
+)
+
+# The grace Kubernetes gives a pod that asks for none, in seconds (pod spec, terminationGracePeriodSeconds).
+DEFAULT_GRACE = 30
+
+_READY = {"True": True, "False": False}
+
+
+def shape(kind: Kind, raw: object, now: datetime) -> Shape:
+    """One object of `kind` as its shape. `now` is our clock at receipt. Raises Garbage for an object without identity."""
+    if not isinstance(raw, Mapping):
+        raise Garbage(f"One of the {kind} is no JSON object.")
+    meta = mapping(raw, "metadata")
+    if not text(meta, "uid") or not text(meta, "name"):
+        raise Garbage(f"One of the {kind} has no name or no uid.")
+    return _SHAPES[kind](raw, meta, now)
+
+
+def _node(raw: Json, meta: Json, now: datetime) -> NodeShape:
+    spec, status = mapping(raw, "spec"), mapping(raw, "status")
+    conditions = tuple(_condition(entry) for entry in mappings(status, "conditions"))
+    ready = next((entry for entry in conditions if entry.type == "Ready"), None)
+    return NodeShape(
+        uid=text(meta, "uid"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        created_at=instant(meta, "creationTimestamp"),
+        labels=pairs(meta, "labels"),
+        annotations=pairs(meta, "annotations", ANNOTATION_CHARS),
+        taints=tuple(Taint(text(t, "key"), text(t, "value"), text(t, "effect")) for t in mappings(spec, "taints")),
+        unschedulable=flag(spec, "unschedulable"),
+        ready=_READY.get(ready.status) if ready else None,
+        ready_since=ready.since if ready else None,
+        gpus=whole(mapping(status, "allocatable"), marks.GPU_RESOURCE),
+        kubelet_version=text(mapping(status, "nodeInfo"), "kubeletVersion"),
+        internal_ip=_address(status, "InternalIP"),
+        deletion_at=instant(meta, "deletionTimestamp"),
+        finalizers=texts(meta, "finalizers"),
+        conditions=conditions,
+    )
+
+
+def _condition(raw: Json) -> Condition:
+    return Condition(
+        type=text(raw, "type"),
+        status=text(raw, "status"),
+        reason=text(raw, "reason"),
+        message=text(raw, "message", MESSAGE_CHARS),
+        since=instant(raw, "lastTransitionTime"),
+    )
+
+
+def _address(status: Json, kind: str) -> str:
+    return next((text(a, "address") for a in mappings(status, "addresses") if a.get("type") == kind), "")
+
+
+def _pod(raw: Json, meta: Json, now: datetime) -> PodShape:
+    spec, status = mapping(raw, "spec"), mapping(raw, "status")
+    owner = next((o for o in mappings(meta, "ownerReferences") if flag(o, "controller")), {})
+    notes = mapping(meta, "annotations")
+    phase = text(status, "phase")
+    ended_at, exit_code = _end(status)
+    grace = number(spec, "terminationGracePeriodSeconds")
+    return PodShape(
+        uid=text(meta, "uid"),
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        node_name=text(spec, "nodeName"),
+        phase=phase,
+        owner_kind=text(owner, "kind"),
+        owner_name=text(owner, "name"),
+        daemonset=owner.get("kind") == "DaemonSet",
+        mirror=marks.MIRROR_ANNOTATION in notes,
+        created_at=instant(meta, "creationTimestamp"),
+        started_at=instant(status, "startTime"),
+        ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in mappings(status, "conditions")),
+        deletion_at=instant(meta, "deletionTimestamp"),
+        deletion_grace=number(meta, "deletionGracePeriodSeconds"),
+        grace_seconds=max(0, DEFAULT_GRACE if grace is None else grace),
+        labels=pairs(meta, "labels"),
+        last_checkpoint=parse_instant(text(notes, marks.LAST_CHECKPOINT)),
+        finished=phase in ("Succeeded", "Failed"),
+        ended_at=ended_at,
+        exit_code=exit_code,
+        reason=text(status, "reason"),
+        gpus=_pod_gpus(spec),
+        prefers=pairs(spec, "nodeSelector"),
+        finalizers=texts(meta, "finalizers"),
+    )
+
+
+def _end(status: Json) -> tuple[datetime | None, int | None]:
+    """When the last container to end ended, and the exit code that tells the story: the first failure's, else the last one's."""
+    states = (mapping(entry, "state") for entry in mappings(status, "containerStatuses"))
+    ends = [mapping(state, "terminated") for state in states if mapping(state, "terminated")]
+    if not ends:
+        return None, None
+    never = datetime.max.replace(tzinfo=UTC)
+    ends.sort(key=lambda end: instant(end, "finishedAt") or never)
+    codes = [number(end, "exitCode") for end in ends]
+    return instant(ends[-1], "finishedAt"), next((code for code in codes if code), codes[-1])
+
+
+def _pod_gpus(spec: Json) -> int:
+    """GPUs the scheduler sets aside: the sum of the containers, or an init container's where that is more."""
+    needs = [_container_gpus(container) for container in mappings(spec, "containers")]
+    first = [_container_gpus(container) for container in mappings(spec, "initContainers")]
+    return max(sum(needs), max(first, default=0))
+
+
+def _container_gpus(container: Json) -> int:
+    # Of an extended resource request and limit are equal, and the limit is the one people write.
+    return whole(mapping(mapping(container, "resources"), "limits"), marks.GPU_RESOURCE)
+
+
+def _event(raw: Json, meta: Json, now: datetime) -> EventShape:
+    series, involved = mapping(raw, "series"), mapping(raw, "involvedObject")
+    told = instant(raw, "eventTime"), instant(series, "lastObservedTime"), instant(raw, "lastTimestamp")
+    seen = [at for at in told if at] or [instant(meta, "creationTimestamp") or now]
+    return EventShape(
+        uid=text(meta, "uid"),
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        type="Warning" if raw.get("type") == "Warning" else "Normal",
+        reason=text(raw, "reason"),
+        message=text(raw, "message", MESSAGE_CHARS),
+        count=max(1, number(series, "count") or number(raw, "count") or 1),
+        first_at=instant(raw, "firstTimestamp") or min(seen),
+        last_at=max(seen),
+        at=seen[0],
+        from_future=seen[0] > now,
+        reporting_component=text(raw, "reportingComponent") or text(mapping(raw, "source"), "component"),
+        involved_kind=text(involved, "kind"),
+        involved_name=text(involved, "name"),
+        involved_namespace=text(involved, "namespace"),
+        involved_uid=text(involved, "uid"),
+    )
+
+
+def _budget(raw: Json, meta: Json, now: datetime) -> BudgetShape:
+    selector = mapping(mapping(raw, "spec"), "selector")
+    return BudgetShape(
+        uid=text(meta, "uid"),
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        match_labels=pairs(selector, "matchLabels"),
+        match_expressions=tuple(
+            Requirement(text(line, "key"), text(line, "operator"), texts(line, "values"))
+            for line in mappings(selector, "matchExpressions")
+        ),
+        disruptions_allowed=number(mapping(raw, "status"), "disruptionsAllowed") or 0,
+    )
+
+
+def _lease(raw: Json, meta: Json, now: datetime) -> LeaseShape:
+    return LeaseShape(
+        uid=text(meta, "uid"),
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        renew_time=instant(mapping(raw, "spec"), "renewTime"),
+    )
+
+
+def _namespace(raw: Json, meta: Json, now: datetime) -> NamespaceShape:
+    return NamespaceShape(
+        uid=text(meta, "uid"),
+        name=text(meta, "name"),
+        resource_version=text(meta, "resourceVersion"),
+        deletion_at=instant(meta, "deletionTimestamp"),
+    )
+
+
+_SHAPES: dict[Kind, Callable[[Json, Json, datetime], Shape]] = {
+    "nodes": _node,
+    "pods": _pod,
+    "events": _event,
+    "poddisruptionbudgets": _budget,
+    "leases": _lease,
+    "namespaces": _namespace,
+}
