@@ -1,7 +1,5 @@
 """The one settings file. Each value from outside is read by a typed reader that refuses nonsense (`console.env`)."""
 
-import hashlib
-import base64
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -197,8 +195,3 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("HALFTIDE_LOG_LEVEL", "INFO")},
 }
-
-
-def encryption_key() -> bytes:
-    """The Fernet key (32 bytes, base64) made from the secret, whatever its length."""
-    return base64.urlsafe_b64encode(hashlib.sha256(ENCRYPTION_KEY.encode()).digest())

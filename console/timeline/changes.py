@@ -61,6 +61,10 @@ class Change:
         _, known = self._rows[stream].setdefault(id(row), (row, set()))
         known.update(fields)
 
+    def pending(self, model: type[Row]) -> list[Row]:
+        """Rows of a model that this change will write, as they will be written."""
+        return [row for rows in self._rows.values() for row, _ in rows.values() if isinstance(row, model)]
+
     def gone(self, stream: UUID, kind: str, object_id: object) -> None:
         """The row disappears from live pages; the caller deletes it."""
         self._gone.append((stream, kind, str(object_id)))
