@@ -1,0 +1,61 @@
+"""What every page needs around it: where one can go, who one is, and whether automation runs.
+
+One query (the switch); who one is and what one may is already on the request (`AccessMiddleware`).
+"""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from console.accounts.access import Actor
+from console.accounts.models import Role
+from console.capacity.models import Automation
+
+
+@dataclass(frozen=True)
+class NavItem:
+    title: str
+    href: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The stop switch as the top bar says it."""
+
+    on: bool
+    title: str
+    may_flip: bool
+
+
+@dataclass(frozen=True)
+class Shell:
+    name: str
+    nav: tuple[NavItem, ...]
+    automation: Switch | None
+
+    @property
+    def initial(self) -> str:
+        return self.name[:1]
+
+
+def may_flip(actor: Actor) -> bool:
+    """The switch stops every pool of every project, so it is for fleet operators and for administrators everywhere."""
+    return actor.fleet_operator or actor.everywhere == Role.ADMIN
+
+
+def switch(row: Automation | None, actor: Actor) -> Switch:
+    if row is None or row.on:
+        return Switch(True, "Refill, drains and repairs run by themselves", may_flip(actor))
+    since = f" since {row.changed_at:%H:%M} UTC" if row.changed_at else ""
+    why = f": “{row.why}”" if row.why else ""
+    return Switch(False, f"Stopped{since} by {row.changed_by or 'somebody'}{why}", may_flip(actor))
+
+
+def shell(request: HttpRequest) -> dict[str, Shell]:
+    """Context processor: `shell` in every template. Who is not signed in, or has no role, sees no way to go."""
+    actor: Actor = getattr(request, "actor", Actor())
+    if not actor.has_any_role:
+        return {"shell": Shell(actor.name if actor.signed_in else "", (), None)}
+    nav = (NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/")),)
+    return {"shell": Shell(actor.name, nav, switch(Automation.objects.first(), actor))}

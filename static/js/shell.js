@@ -1,0 +1,15 @@
+// On every page: menus close when one looks elsewhere; times are shown relative, with the exact one on hover.
+import { keepTimes } from "./times.js";
+
+const menus = () => document.querySelectorAll("details[data-menu][open]");
+document.addEventListener("click", (event) => {
+  for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of menus()) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+keepTimes(document);
