@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "console.feed",
     "console.pages",
     "console.api",
+    "console.demo",
 ]
 
 MIDDLEWARE = [

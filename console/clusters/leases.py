@@ -5,7 +5,7 @@ each transaction of a run, locks the lease row while it still carries the run's 
 minute and wakes up cannot write (DESIGN 4; repository-service-tuf/repository-service-tuf-worker#151).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -41,6 +41,11 @@ WHERE held.owner = excluded.owner OR held.until < clock_timestamp()
 RETURNING fence
 """
 
+RENEW = """
+UPDATE clusters_lease SET until = clock_timestamp() + %(length)s
+WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fence = %(fence)s AND until >= clock_timestamp()
+"""
+
 
 def take(kind: str, object_id: UUID, owner: str) -> Held | None:
     """Take or extend; None while somebody else holds it. `owner` is unique to one run, not to a machine."""
@@ -50,19 +55,17 @@ def take(kind: str, object_id: UUID, owner: str) -> Held | None:
     return Held(kind, object_id, owner, found[0]) if found else None
 
 
-def renew(held: Held) -> Held:
-    """Extend by another LENGTH, or raise LeaseLost where someone else took over."""
-    again = take(held.kind, held.object_id, held.owner)
-    if again is None or again.fence != held.fence:
-        raise LeaseLost(f"{held.kind} {held.object_id}")
-    return again
+def renew(held: Held) -> None:
+    """Extend by another LENGTH, or raise LeaseLost where it ran out or someone else took over."""
+    with connection.cursor() as cursor:
+        cursor.execute(RENEW, {"length": LENGTH, **asdict(held)})
+        if cursor.rowcount == 0:
+            raise LeaseLost(f"{held.kind} {held.object_id}")
 
 
 def guard(held: Held) -> None:
     """First statement of each transaction of a run: lock the lease row, or raise LeaseLost."""
-    rows = Lease.objects.select_for_update().filter(
-        kind=held.kind, object_id=held.object_id, owner=held.owner, fence=held.fence
-    )
+    rows = Lease.objects.select_for_update().filter(kind=held.kind, object_id=held.object_id, owner=held.owner, fence=held.fence)
     if not rows.exists():
         raise LeaseLost(f"{held.kind} {held.object_id}")
 
@@ -71,6 +74,7 @@ def release(held: Held) -> None:
     """Give back at once, keeping the fence. Somebody else's lease is left alone."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE clusters_lease SET until = clock_timestamp() WHERE kind = %s AND object_id = %s AND owner = %s AND fence = %s",
-            [held.kind, held.object_id, held.owner, held.fence],
+            "UPDATE clusters_lease SET until = clock_timestamp() "
+            "WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fence = %(fence)s",
+            asdict(held),
         )

@@ -159,7 +159,9 @@ class Node(Revised):
     machine = models.ForeignKey(Machine, null=True, on_delete=models.SET_NULL, related_name="nodes")
     uid = models.CharField(max_length=64)
     name = models.CharField(max_length=253)
-    compute_class = models.CharField(max_length=12, choices=ComputeClass)  # the machine's; the label's only where no machine is ours
+    compute_class = models.CharField(
+        max_length=12, choices=ComputeClass
+    )  # the machine's; the label's only where no machine is ours
     gpus = models.PositiveSmallIntegerField()
     ready = models.BooleanField(null=True)  # None: Kubernetes says Unknown
     ready_since = models.DateTimeField(null=True)  # since when `ready` is what it is
