@@ -35,7 +35,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except PermissionError as error:
-        raise SettingError(f"{path} cannot be read by this user: run the command as the user who ran `make up`.") from error
+        raise SettingError(f"{path} is for the user who ran `make up`: run this command as that user.") from error
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 

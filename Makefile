@@ -1,0 +1,12 @@
+# Python 3.11 or newer and make are all a machine needs; the runner does the rest (console/runner).
+PYTHON ?= python3
+RUN = exec $(PYTHON) -m console.runner
+
+.PHONY: up reset install clients test pins
+
+up:       ; @$(RUN) up        # everything on one machine, until Ctrl-C
+reset:    ; @$(RUN) reset     # forget the state in .halftide
+install:  ; @$(RUN) install   # .venv with what the tests need too
+clients:  ; @$(RUN) clients   # .venv-clients with the published API client, as a user would have it
+test:     ; @$(RUN) test      # lint, types, import rules and every test
+pins:     ; @.venv/bin/python -m console.runner.pins   # write the requirements files from what .venv holds

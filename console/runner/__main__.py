@@ -1,0 +1,32 @@
+"""The door: `python3 -m console.runner up | reset | install | clients | test | pins`.
+
+Written so that an older Python can still read it far enough to say which one is needed.
+"""
+
+import signal
+import sys
+
+NEEDED = (3, 11)
+
+
+def main(arguments: list) -> int:  # type: ignore[type-arg]
+    """Run one command; a refusal is one sentence and exit code 1."""
+    if sys.version_info < NEEDED:
+        sys.exit("halftide: Python 3.11 or newer is needed, and this is {}.{}.".format(*sys.version_info))
+    # Only now: the other modules use what an older Python cannot parse.
+    from console.env import SettingError
+    from console.runner import commands
+    from console.runner.errors import RunnerError
+
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.default_int_handler)
+    try:
+        return commands.run(arguments)
+    except (RunnerError, SettingError) as problem:
+        sys.exit(f"halftide: {problem}")
+    except KeyboardInterrupt:
+        return 0 if arguments == ["up"] else 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

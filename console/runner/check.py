@@ -1,0 +1,34 @@
+"""`make test`: lint, types, import rules, then every test; each with a heading and its time.
+
+All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, and its
+summary is the last line.
+"""
+
+import subprocess
+import time
+from pathlib import Path
+
+from console.env import ROOT
+
+STEPS = (
+    ("Lint (ruff)", ["-m", "ruff", "check", "."]),
+    ("Types (mypy, strict)", ["-m", "mypy"]),
+    ("Import rules (import-linter)", ["-c", "from importlinter.cli import lint_imports_command as run; run()"]),
+)
+
+
+def check(python: Path) -> int:
+    """Run everything and return 0 only if all of it is well."""
+    failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
+    heading = "Tests (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
+    print(f"\n== {heading}", flush=True)
+    tests = subprocess.run([python, "-m", "pytest", "-q"], cwd=ROOT, check=False).returncode
+    return 1 if failed or tests else 0
+
+
+def _run(heading: str, command: list[Path | str]) -> int:
+    print(f"\n== {heading}", flush=True)
+    began = time.monotonic()
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    print(f"-- {'ok' if code == 0 else 'FAILED'}, {time.monotonic() - began:.1f} s", flush=True)
+    return code

@@ -1,0 +1,46 @@
+"""The runner's commands by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from console.env import ROOT, state_dir
+from console.runner import check, install
+from console.runner.errors import RunnerError
+from console.runner.progress import step
+from console.runner.reset import reset
+from console.runner.up import VENV, up
+
+CLIENTS = ROOT / ".venv-clients"
+TESTING = ["requirements.txt", "requirements-test.txt"]
+
+
+def _install(folder: Path, names: list[str]) -> None:
+    with step(f"Packages {folder.name}") as done:
+        files = [ROOT / name for name in names]
+        done.detail = install.ensure(folder, files, state_dir() / "log" / f"install{folder.name}.log")
+
+
+def _clients() -> None:
+    _install(CLIENTS, ["requirements-clients.txt"])
+
+
+def _test() -> int:
+    _install(VENV, TESTING)
+    _clients()
+    return check.check(install.python_of(VENV))
+
+
+COMMANDS: dict[str, Callable[[], int | None]] = {
+    "up": up,
+    "reset": reset,
+    "install": lambda: _install(VENV, TESTING),
+    "clients": _clients,
+    "test": _test,
+}
+
+
+def run(arguments: list[str]) -> int:
+    """Run the named command and return the exit code."""
+    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+        raise RunnerError(f"Say one of {', '.join(COMMANDS)}.")
+    return COMMANDS[arguments[0]]() or 0

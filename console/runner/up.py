@@ -1,0 +1,223 @@
+"""`make up`: from nothing to a page that answers, one line a step, until Ctrl-C.
+
+The order is what makes it quick: the simulator boots its machines while the database migrates, the page is started as
+soon as its tables stand, and the workers come while it loads. Everything that can be refused is refused before the
+first process runs.
+"""
+
+import http.client
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from console.env import ROOT, state_dir
+from console.runner import install, plan, postgres, redis
+from console.runner.errors import RunnerError
+from console.runner.processes import Process, console_processes, postgres_process, redis_process
+from console.runner.progress import step
+from console.runner.state import demo_secrets, open_state, socket_dir, take_lock, write_private
+from console.runner.supervise import Status, Supervisor
+
+VENV = ROOT / ".venv"
+PAGE_SECONDS = 60.0
+
+# What ends a `kill -9` in a line on the terminal rather than in silence; supervisord itself acts within one second.
+WATCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The database and the queue of this start, with the processes that serve them (none when a person brought them)."""
+
+    database: str
+    idp_database: str
+    redis: str
+    processes: tuple[Process, ...]
+
+
+def up() -> None:
+    """Run until told to stop."""
+    began = time.monotonic()
+    state = state_dir()
+    open_state(state)
+    lock = take_lock(state)
+    (state / "runtime.env").unlink(missing_ok=True)
+    chosen = plan.read_plan(state)
+    plan.require_ports(chosen)
+    print("Halftide", flush=True)
+    with step("Python packages") as done:
+        done.detail = install.ensure(VENV, [ROOT / "requirements.txt"], state / "log" / "install.log")
+    with step("PostgreSQL, Redis") as done:
+        servers, sockets, done.detail = prepare_servers(chosen)
+    environment = {**os.environ, **plan.runtime(
+        chosen, servers.database, servers.idp_database, servers.redis, demo_secrets(state)
+    ), "DJANGO_SETTINGS_MODULE": "console.settings", "PYTHONUNBUFFERED": "1"}  # fmt: skip
+    supervisor = Supervisor(install.python_of(VENV), state, sockets)
+    try:
+        start(supervisor, servers, chosen, environment, lock)
+        print(f"  {'ready':<18} after {time.monotonic() - began:.1f} s\n\n{greeting(chosen)}", flush=True)
+        watch(supervisor)
+    finally:
+        (state / "runtime.env").unlink(missing_ok=True)
+        stop(supervisor)
+
+
+def prepare_servers(chosen: plan.Plan) -> tuple[Servers, Path, str]:
+    """Make ready what PostgreSQL and Redis need; nothing is started yet."""
+    packages = install.packages_of(VENV)
+    processes: list[Process] = []
+    said = []
+    owner = os.geteuid()
+    if chosen.database_url is None:
+        place = postgres.find_place(chosen.state, packages)
+        postgres.prepare(place)
+        owner = place.uid
+        said.append(f"data in {place.data}" + (f" as user {place.user}" if place.user else ""))
+    sockets = socket_dir(chosen.state, owner)
+    if chosen.database_url is None:
+        postgres.clear_socket(sockets)
+        processes.append(postgres_process(place, sockets))
+    if chosen.redis_url is None:
+        data = chosen.state / "redis"
+        data.mkdir(exist_ok=True, mode=0o700)
+        processes.append(redis_process(packages, data, sockets))
+    database = chosen.database_url or postgres.address(sockets, "halftide")
+    servers = Servers(database, beside(database), chosen.redis_url or redis.address(sockets), tuple(processes))
+    return servers, sockets, ", ".join(said) or "your own"
+
+
+def beside(database: str) -> str:
+    """The identity provider's database: it has people and sessions of its own, so it shares the server, not the tables."""
+    parts = urlsplit(database)
+    return urlunsplit(parts._replace(path=f"{parts.path}_idp"))
+
+
+def start(
+    supervisor: Supervisor, servers: Servers, chosen: plan.Plan, environment: dict[str, str], lock: int
+) -> None:
+    """Start all processes in the order that makes the page answer soonest."""
+    rest = {p.name: p for p in console_processes(chosen.state, chosen.port, chosen.idp_port)}
+    with step("Supervisor"):
+        supervisor.start([*servers.processes, *rest.values()], environment, lock)
+        for process in (*servers.processes, rest.pop("simulator")):
+            supervisor.begin(process)
+    with step("Databases"):
+        run(environment, ["-m", "console.runner.databases", servers.database, servers.idp_database])
+    with step("Migrations"):
+        run_together(
+            ({**environment, "DJANGO_SETTINGS_MODULE": settings}, ["-m", "django", "migrate", "--verbosity", "0"])
+            for settings in ("console.settings", "console.idp.settings")
+        )
+    write_private(chosen.state / "runtime.env", public(environment))
+    for name in ("web", "idp"):
+        supervisor.begin(rest.pop(name))
+    with step("Demo fleet"):
+        run(environment, ["-m", "django", "demo"])
+    for process in rest.values():
+        supervisor.begin(process)
+    with step("Page"):
+        await_page(supervisor, chosen)
+
+
+def public(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of the environment that is ours, for `runtime.env`."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(plan.OWN_PREFIX) or name in plan.ADDRESSES
+    }
+
+
+def run(environment: Mapping[str, str], arguments: list[str]) -> None:
+    """Run one command of the virtual environment to its end."""
+    run_together([(environment, arguments)])
+
+
+def run_together(commands: Iterable[tuple[Mapping[str, str], list[str]]]) -> None:
+    """Run several at once; one that fails stops the start, with what it said last."""
+    running = [
+        (arguments, subprocess.Popen([install.python_of(VENV), *arguments], cwd=ROOT, env=dict(environment),
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        for environment, arguments in commands
+    ]  # fmt: skip
+    try:
+        said = [(arguments, process, process.communicate()[0]) for arguments, process in running]
+    except BaseException:
+        for _, process in running:
+            process.kill()
+        raise
+    for arguments, process, output in said:
+        if process.returncode != 0:
+            raise RunnerError(f"`{' '.join(arguments)}` failed:\n{output.strip()[-2000:]}")
+
+
+def await_page(supervisor: Supervisor, chosen: plan.Plan) -> None:
+    """Wait until the page answers; anything but a server error is an answer."""
+    deadline = time.monotonic() + PAGE_SECONDS
+    while time.monotonic() < deadline and supervisor.alive():
+        try:
+            with urllib.request.urlopen(chosen.address, timeout=PAGE_SECONDS):
+                return
+        except urllib.error.HTTPError as error:
+            if error.code < 500:
+                return
+            raise RunnerError(f"The page answers with an error ({error.code}): see {chosen.state / 'log' / 'web.log'}.") from None
+        except OSError:
+            time.sleep(0.05)
+    raise RunnerError(f"The page does not answer: see {chosen.state / 'log' / 'web.log'}.")
+
+
+def watch(supervisor: Supervisor) -> None:
+    """Tell what dies and what comes back, until told to stop; supervisord does the bringing back."""
+    before = {status.name: status for status in supervisor.status()}
+    while supervisor.alive():
+        time.sleep(WATCH_SECONDS)
+        with suppress(OSError, http.client.HTTPException):
+            now = {status.name: status for status in supervisor.status()}
+            for line in changes(before, now):
+                print(f"  {time.strftime('%H:%M:%S')}  {line}", flush=True)
+            before = now
+    raise RunnerError("The supervisor has ended by itself, and everything under it: run `make up` again.")
+
+
+def changes(before: Mapping[str, Status], now: Mapping[str, Status]) -> list[str]:
+    """What a person would want to read of two looks at the processes."""
+    lines = []
+    for name, status in now.items():
+        last = before.get(name, status)
+        if status.pid != last.pid and status.state == "RUNNING":
+            lines.append(f"{name} is back (pid {status.pid})")
+        elif status.state != last.state and status.state in ("BACKOFF", "EXITED", "FATAL"):
+            lines.append(f"{name} ended: see its log")
+    return lines
+
+
+def stop(supervisor: Supervisor) -> None:
+    """Stop everything. A second Ctrl-C must not leave half of it running, so it is not heard any more."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    if supervisor.alive():
+        with step("Stopping"):
+            supervisor.stop()
+
+
+def greeting(chosen: plan.Plan) -> str:
+    """What a person needs first."""
+    return f"""\
+  {chosen.address}
+
+  people    ada (admin), olu (operator), vic (viewer), fay (no group); password: demo
+  API keys  ht_demo_operator_key, ht_demo_admin_key
+  kubectl   export KUBECONFIG={chosen.state / "kubeconfig"}   (one context a cluster)
+  logs      {chosen.state / "log"}
+
+  Ctrl-C stops everything; `make up` finds its state again; `make reset` forgets it.
+"""
