@@ -6,15 +6,14 @@ minute and wakes up cannot write (DESIGN 4; repository-service-tuf/repository-se
 """
 
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection
 
 from console.clusters.models import Lease
 
-LENGTH = timedelta(seconds=15)
-RENEW_EVERY = timedelta(seconds=5)
+LENGTH = 15  # seconds
+RENEW_EVERY = 5  # seconds
 
 
 class LeaseLost(RuntimeError):
@@ -32,7 +31,7 @@ class Held:
 # Database time, because the clocks of two workers may differ and a lease must not depend on which is right.
 TAKE = """
 INSERT INTO clusters_lease AS held (kind, object_id, owner, until, fence)
-VALUES (%(kind)s, %(object_id)s, %(owner)s, clock_timestamp() + %(length)s, 1)
+VALUES (%(kind)s, %(object_id)s, %(owner)s, clock_timestamp() + %(length)s * interval '1 second', 1)
 ON CONFLICT (kind, object_id) DO UPDATE SET
   fence = CASE WHEN held.owner = excluded.owner AND held.until >= clock_timestamp() THEN held.fence ELSE held.fence + 1 END,
   owner = excluded.owner,
@@ -42,7 +41,7 @@ RETURNING fence
 """
 
 RENEW = """
-UPDATE clusters_lease SET until = clock_timestamp() + %(length)s
+UPDATE clusters_lease SET until = clock_timestamp() + %(length)s * interval '1 second'
 WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fence = %(fence)s AND until >= clock_timestamp()
 """
 

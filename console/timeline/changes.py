@@ -136,9 +136,9 @@ def _store(rows: Iterable[tuple[Revised, set[str]]]) -> None:
     groups: dict[tuple[type[Revised], frozenset[str]], list[Revised]] = defaultdict(list)
     for row, fields in rows:
         groups[type(row), frozenset() if row._state.adding else frozenset(fields)].append(row)
-    for (model, fields), members in groups.items():
-        if fields:
-            names = sorted(fields | {"revision"})
+    for (model, changed), members in groups.items():
+        if changed:
+            names = sorted(changed | {"revision"})
             model._default_manager.bulk_create(
                 members, update_conflicts=True, unique_fields=[model._meta.pk.name], update_fields=names
             )
