@@ -1,7 +1,7 @@
 """How a request says who we are, and how the connection is encrypted.
 
-A bound service-account token ends after about an hour and its file is replaced; a process that read it once is locked out for ever.
-So a token file is read for each request (tens of microseconds), and a command's token is asked for anew on a 401.
+A bound service-account token ends after about an hour and its file is replaced; a process that read it once is locked out for
+ever. So a token file is read for each request (tens of microseconds), and a command's token is asked for anew on a 401.
 """
 
 from __future__ import annotations

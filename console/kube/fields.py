@@ -1,7 +1,7 @@
 """Reading single fields out of JSON that somebody else wrote.
 
-A field that is missing or of another type reads as empty; it never raises. One object with an odd field must not stop the view of a
-whole cluster. What has no identity is the only thing we refuse, and that is `parse`'s business.
+A field that is missing or of another type reads as empty; it never raises. One object with an odd field must not stop the view
+of a whole cluster. What has no identity is the only thing we refuse, and that is `parse`'s business.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """From an API server's JSON to our shapes.
 
-One function a kind. They take whatever comes: an unknown field is ignored, a missing one is empty. Only an object without a name and
-a uid is refused, because nothing could be done with it that would not hit another.
+One function a kind. They take whatever comes: an unknown field is ignored, a missing one is empty. Only an object without a name
+and a uid is refused, because nothing could be done with it that would not hit another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from console.kube import marks
 from console.kube.errors import Garbage
@@ -43,6 +43,9 @@ from console.kube.shapes import (
 # The grace Kubernetes gives a pod that asks for none, in seconds (pod spec, terminationGracePeriodSeconds).
 DEFAULT_GRACE = 30
 
+# A clock this much before ours is ordinary; an Event from further ahead is marked as from the future.
+_SKEW = timedelta(seconds=5)
+
 _READY = {"True": True, "False": False}
 
 
@@ -53,10 +56,10 @@ def shape(kind: Kind, raw: object, now: datetime) -> Shape:
     meta = mapping(raw, "metadata")
     if not text(meta, "uid") or not text(meta, "name"):
         raise Garbage(f"One of the {kind} has no name or no uid.")
-    return _SHAPES[kind](raw, meta, now)
+    return _event(raw, meta, now) if kind == "events" else _SHAPES[kind](raw, meta)
 
 
-def _node(raw: Json, meta: Json, now: datetime) -> NodeShape:
+def _node(raw: Json, meta: Json) -> NodeShape:
     spec, status = mapping(raw, "spec"), mapping(raw, "status")
     conditions = tuple(_condition(entry) for entry in mappings(status, "conditions"))
     ready = next((entry for entry in conditions if entry.type == "Ready"), None)
@@ -94,7 +97,7 @@ def _address(status: Json, kind: str) -> str:
     return next((text(a, "address") for a in mappings(status, "addresses") if a.get("type") == kind), "")
 
 
-def _pod(raw: Json, meta: Json, now: datetime) -> PodShape:
+def _pod(raw: Json, meta: Json) -> PodShape:
     spec, status = mapping(raw, "spec"), mapping(raw, "status")
     owner = next((o for o in mappings(meta, "ownerReferences") if flag(o, "controller")), {})
     notes = mapping(meta, "annotations")
@@ -170,7 +173,7 @@ def _event(raw: Json, meta: Json, now: datetime) -> EventShape:
         first_at=instant(raw, "firstTimestamp") or min(seen),
         last_at=max(seen),
         at=seen[0],
-        from_future=seen[0] > now,
+        from_future=seen[0] > now + _SKEW,
         reporting_component=text(raw, "reportingComponent") or text(mapping(raw, "source"), "component"),
         involved_kind=text(involved, "kind"),
         involved_name=text(involved, "name"),
@@ -179,7 +182,7 @@ def _event(raw: Json, meta: Json, now: datetime) -> EventShape:
     )
 
 
-def _budget(raw: Json, meta: Json, now: datetime) -> BudgetShape:
+def _budget(raw: Json, meta: Json) -> BudgetShape:
     selector = mapping(mapping(raw, "spec"), "selector")
     return BudgetShape(
         uid=text(meta, "uid"),
@@ -195,7 +198,7 @@ def _budget(raw: Json, meta: Json, now: datetime) -> BudgetShape:
     )
 
 
-def _lease(raw: Json, meta: Json, now: datetime) -> LeaseShape:
+def _lease(raw: Json, meta: Json) -> LeaseShape:
     return LeaseShape(
         uid=text(meta, "uid"),
         namespace=text(meta, "namespace"),
@@ -205,19 +208,18 @@ def _lease(raw: Json, meta: Json, now: datetime) -> LeaseShape:
     )
 
 
-def _namespace(raw: Json, meta: Json, now: datetime) -> NamespaceShape:
+def _namespace(raw: Json, meta: Json) -> NamespaceShape:
     return NamespaceShape(
         uid=text(meta, "uid"),
         name=text(meta, "name"),
         resource_version=text(meta, "resourceVersion"),
-        deletion_at=instant(meta, "deletionTimestamp"),
+        phase=text(mapping(raw, "status"), "phase"),
     )
 
 
-_SHAPES: dict[Kind, Callable[[Json, Json, datetime], Shape]] = {
+_SHAPES: dict[Kind, Callable[[Json, Json], Shape]] = {
     "nodes": _node,
     "pods": _pod,
-    "events": _event,
     "poddisruptionbudgets": _budget,
     "leases": _lease,
     "namespaces": _namespace,

@@ -155,12 +155,12 @@ class LeaseShape:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceShape:
-    """A Namespace."""
+    """A Namespace; `phase` is Active or Terminating."""
 
     uid: str
     name: str
     resource_version: str
-    deletion_at: datetime | None
+    phase: str
 
 
 Shape = NodeShape | PodShape | EventShape | BudgetShape | LeaseShape | NamespaceShape
