@@ -57,7 +57,7 @@ class Change:
         return list(rows.select_for_update(of=("self",)).order_by("pk"))
 
     def save(self, stream: UUID, row: Revised, *fields: str) -> None:
-        """Write `fields` of a locked or new row (a new row: all of them, name none), with a revision of the stream."""
+        """Write `fields` of a locked row, or all of a new one, with a revision of the stream. No fields: only the revision."""
         _, known = self._rows[stream].setdefault(id(row), (row, set()))
         known.update(fields)
 
@@ -133,17 +133,20 @@ def _advance(stream: UUID, steps: int) -> int:
 
 def _store(rows: Iterable[tuple[Revised, set[str]]]) -> None:
     """One statement for each model and set of fields; rows keep their order, which is that of their revisions."""
-    groups: dict[tuple[type[Revised], frozenset[str]], list[Revised]] = defaultdict(list)
+    new: dict[type[Revised], list[Revised]] = defaultdict(list)
+    known: dict[tuple[type[Revised], frozenset[str]], list[Revised]] = defaultdict(list)
     for row, fields in rows:
-        groups[type(row), frozenset() if row._state.adding else frozenset(fields)].append(row)
-    for (model, changed), members in groups.items():
-        if changed:
-            names = sorted(changed | {"revision"})
-            model._default_manager.bulk_create(
-                members, update_conflicts=True, unique_fields=[model._meta.pk.name], update_fields=names
-            )
+        if row._state.adding:
+            new[type(row)].append(row)
         else:
-            model._default_manager.bulk_create(members)
+            known[type(row), frozenset({*fields, "revision"})].append(row)
+    for model, members in new.items():
+        model._default_manager.bulk_create(members)
+    for (model, names), members in known.items():
+        # An upsert by primary key of rows that are there and locked: one statement, much faster than a CASE for each.
+        model._default_manager.bulk_create(
+            members, update_conflicts=True, unique_fields=[model._meta.pk.name], update_fields=sorted(names)
+        )
 
 
 @contextmanager

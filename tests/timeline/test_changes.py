@@ -157,3 +157,14 @@ def test_a_change_inside_a_transaction_of_the_caller_rolls_back_with_it(stream: 
             made.entry(stream, "First", "one")
         _ = 1 / 0
     assert not Entry.objects.exists()
+
+
+def test_a_row_can_be_shown_anew_without_a_field_of_its_own_changing(stream: uuid.UUID) -> None:
+    with change(NOON) as made:
+        made.entry(stream, "First", "one")
+    with change(NOON) as made:
+        [entry] = made.lock(Entry.objects.filter(stream=stream))
+        entry.message = "not written"
+        made.save(stream, entry)
+    entry.refresh_from_db()
+    assert (entry.revision, entry.message) == (2, "one")
