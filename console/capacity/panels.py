@@ -1,0 +1,197 @@
+"""The live parts of a cluster page as html, from a picture alone: the same text on first load, by poll and by socket.
+
+No controls and no roles in here: what is rendered once goes to everybody who may see the cluster. The page's own buttons, slider
+and number box stand around these parts and read the `data-*` attributes. Only `render_drain` lives elsewhere (`drain_panel`).
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from django.conf import settings
+from django.template.loader import get_template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from console.capacity import gauge, words
+from console.capacity.lines import Line
+from console.capacity.money import amount, rate
+from console.capacity.picture import Picture
+
+ICONS = {"booting": "i-dots", "draining": "i-leave", "sick": "i-x", "held": "i-lock", "lost": "i-about"}
+LOOKS = {"ready": "tide", "draining": "amber", "sick": "red"}
+
+
+def parts(picture: Picture) -> dict[str, SafeString]:
+    """Part name → inner html. The page has one element `data-part="<name>"` for each."""
+    return {name: part(picture) for name, part in PARTS.items()}
+
+
+def render_panel(picture: Picture) -> str:
+    """All parts in one piece, as the socket sends them (kind `panel`)."""
+    return format_html_join("", '<div data-part="{}">{}</div>', parts(picture).items())
+
+
+def cells(lines: tuple[Line, ...], dense: bool) -> SafeString:
+    """Cells of the strip (kind `cell` when sent alone). Plain formatting: a page may have a thousand of them."""
+    return format_html_join("", "{}", ((render_cell(line, dense),) for line in lines))
+
+
+def render_cell(line: Line, dense: bool) -> SafeString:
+    """One node as a cell. Dense: a small square, its sentence only for screen readers and on hover."""
+    look = f"{'pre' if line.preemptible else 'std'}{'' if line.state == 'ready' else f' {line.state}'}"
+    says = f"{line.name}: {line.says}"
+    inside = format_html('<span class="vh">{}</span>', says) if dense else _cell_text(line, says)
+    return format_html(
+        '<li data-key="cell-{}" data-node="{}" data-sort="{}"><a class="cell {}" href="#node-{}"{}>{}</a></li>',
+        line.key,
+        line.node_id,
+        line.sort,
+        look,
+        line.key,
+        format_html(' title="{}"', says) if dense else "",
+        inside,
+    )
+
+
+def _cell_text(line: Line, says: str) -> SafeString:
+    icon = ICONS.get(line.state)
+    mark = format_html('<svg class="i" aria-hidden="true"><use href="#{}"/></svg>', icon) if icon else ""
+    return format_html(
+        '<b>{}</b><span>{}{}</span><span class="vh">, {}</span><span class="tip" aria-hidden="true"><b>{}</b>{}</span>',
+        line.short,
+        mark,
+        clock(line),
+        says,
+        line.name,
+        line.says,
+    )
+
+
+def clock(line: Line) -> SafeString:
+    """A word, a length that the browser counts up, or the time left that it counts down."""
+    if line.until is not None:
+        return format_html('<span data-until="{}"></span>', line.until.isoformat())
+    if line.word:
+        return format_html("{}", line.word)
+    return format_html('<span data-since="{}"></span>', line.since.isoformat())
+
+
+def render_node(line: Line) -> str:
+    """One row of the nodes table (kind `node`). Its last cell is empty: the page puts its buttons there."""
+    found = {"line": line, "look": LOOKS.get(line.state, ""), "icon": ICONS.get(line.state, "i-check"), "clock": clock(line)}
+    return get_template("capacity/_nodes.html").render(found)
+
+
+def _figure(picture: Picture) -> SafeString:
+    found = picture.difference
+    return format_html("<b>{}</b> allocated of <span data-want>{}</span> desired", found.allocated, found.desired)
+
+
+def _gauge(picture: Picture) -> SafeString:
+    found, step = picture.difference, picture.step
+    end = gauge.scale(found.desired, found.allocated, step, settings.QUOTA_GPUS)
+    low, high = sorted((found.desired, found.allocated))
+    level = min(found.allocated + found.joining + picture.offer.could_give_gpus, end)
+    return _template(
+        "capacity/_panel.html",
+        cluster=picture.cluster,
+        found=found,
+        step=step,
+        end=end,
+        end_share=gauge.percent,
+        low=gauge.percent(low, end),
+        between=gauge.percent(high - low, end),
+        want=gauge.percent(found.desired, end),
+        gives=found.allocated > found.desired,
+        level=level,
+        level_share=gauge.percent(level, end),
+        level_clear=level > 0 and abs(level - found.desired) >= end * 0.15,
+        ticks=gauge.ticks(end, found.allocated, step),
+        rate=picture.price.preemptible,
+        on_demand=picture.price.on_demand,
+    )
+
+
+def _below(picture: Picture) -> SafeString:
+    found, price = picture.difference, picture.price
+    now, most = found.allocated * price.preemptible, found.desired * price.preemptible
+    return _template(
+        "capacity/_sum.html",
+        cluster=picture.cluster,
+        terms=words.terms(picture),
+        reason=words.reason(picture),
+        offer=picture.offer,
+        allocated=found.allocated,
+        desired=found.desired,
+        rate=rate(price.preemptible),
+        now=amount(now),
+        most=amount(most),
+        on_demand_rate=rate(price.on_demand),
+        on_demand=amount(found.desired * price.on_demand),
+        draining=amount(picture.draining_gpus * price.preemptible) if picture.draining_gpus else "",
+    )
+
+
+def _facts(picture: Picture) -> SafeString:
+    return _template(
+        "capacity/_facts.html",
+        cluster=picture.cluster,
+        cost=amount(picture.cost_now),
+        saved=amount(max(Decimal(0), picture.on_demand_now - picture.cost_now)),
+    )
+
+
+def _status(picture: Picture) -> SafeString:
+    sick = sum(line.state in ("sick", "lost") for line in picture.lines)
+    return _template("capacity/_status.html", cluster=picture.cluster, sick=sick)
+
+
+def _note(picture: Picture) -> SafeString:
+    return _template("capacity/_note.html", cluster=picture.cluster)
+
+
+def _strip(picture: Picture) -> SafeString:
+    counts = {state: sum(line.state == state for line in picture.lines) for state in ("draining", "booting", "held", "sick", "lost")}
+    return _template("capacity/_strip.html", total=len(picture.lines), waiting=picture.waiting_nodes, counts=counts)
+
+
+def _standard(picture: Picture) -> SafeString:
+    return format_html("Standard · {}", len(picture.standard))
+
+
+def _preemptible(picture: Picture) -> SafeString:
+    waits = format_html(", waiting {}", picture.waiting_nodes) if picture.waiting_nodes else ""
+    return format_html("Preemptible · {}{}", len(picture.preemptible), waits)
+
+
+MOST_WAITS = 60  # cells for what is not there yet; beyond, the number in the heading says it
+
+
+def _waits(picture: Picture) -> SafeString:
+    since = picture.difference.waiting_since
+    says = f"Not yet a node{f', waiting for capacity since {since:%H:%M} UTC' if since else ''}"
+    cell = format_html(
+        '<li><span class="cell pre waiting" role="img" aria-label="{}" title="{}"><b>–</b><span>'
+        '<svg class="i" aria-hidden="true"><use href="#i-clock"/></svg>waits</span></span></li>',
+        says,
+        says,
+    )
+    return format_html_join("", "{}", ((cell,) for _ in range(min(picture.waiting_nodes, MOST_WAITS))))
+
+
+def _template(name: str, **found: object) -> SafeString:
+    return get_template(name).render(found)
+
+
+PARTS: dict[str, Callable[[Picture], SafeString]] = {
+    "status": _status,
+    "facts": _facts,
+    "note": _note,
+    "figure": _figure,
+    "gauge": _gauge,
+    "below": _below,
+    "strip": _strip,
+    "standard": _standard,
+    "preemptible": _preemptible,
+    "waits": _waits,
+}

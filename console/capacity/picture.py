@@ -1,0 +1,94 @@
+"""Everything a cluster page draws, read once in a constant number of queries, whatever the number of nodes.
+
+Page, poll and socket draw from the same picture, so that they cannot differ.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from console.capacity import queries
+from console.capacity.lines import Line, lines
+from console.capacity.models import Drain
+from console.capacity.queries import Difference, Offer
+from console.clusters.models import Cluster, Machine, Node
+from console.clusters.queries import FREE, Price, prices
+
+DENSE_ABOVE = 60  # cells with text up to here, small squares beyond
+
+
+@dataclass(frozen=True)
+class Picture:
+    cluster: Cluster
+    now: datetime
+    difference: Difference
+    offer: Offer
+    price: Price
+    lines: tuple[Line, ...]
+
+    @property
+    def step(self) -> int:
+        return self.cluster.gpu_type.gpus_per_node
+
+    @property
+    def dense(self) -> bool:
+        return len(self.lines) > DENSE_ABOVE
+
+    @property
+    def preemptible(self) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.preemptible)
+
+    @property
+    def standard(self) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if not line.preemptible)
+
+    @property
+    def cost_now(self) -> Decimal:
+        """Dollars an hour for what is here now, draining included: it is charged until it is gone."""
+        return Decimal(sum((self._rate(line) * line.gpus for line in self.lines if line.charged), Decimal(0)))
+
+    @property
+    def on_demand_now(self) -> Decimal:
+        """What the same nodes would cost on demand."""
+        return self.price.on_demand * sum(line.gpus for line in self.lines if line.charged)
+
+    @property
+    def draining_gpus(self) -> int:
+        return sum(line.gpus for line in self.preemptible if line.state == "draining" and line.charged)
+
+    @property
+    def waiting_nodes(self) -> int:
+        """Asked for, and not yet even a machine."""
+        wanted = self.difference.waiting + self.difference.held_by_pace + self.difference.blocked
+        return max(0, wanted // self.step)
+
+    def _rate(self, line: Line) -> Decimal:
+        return self.price.preemptible if line.preemptible else self.price.on_demand
+
+
+def read(cluster: Cluster, now: datetime) -> Picture:
+    """The picture of one cluster as it stands. `cluster` comes with its region and GPU type."""
+    pool = queries.pool_of(cluster)
+    return Picture(
+        cluster=cluster,
+        now=now,
+        difference=queries.difference(cluster, now),
+        offer=queries.offer(pool),
+        price=prices(now).get(cluster.gpu_type_id, FREE),
+        lines=tuple(read_lines(cluster.pk)),
+    )
+
+
+def read_lines(cluster_id: UUID, only: frozenset[UUID] | None = None) -> list[Line]:
+    """A cluster's lines; with `only`, those of these machines and nodes (by id). Three queries."""
+    machines = Machine.objects.filter(cluster_id=cluster_id)
+    nodes = Node.objects.filter(cluster_id=cluster_id)
+    drains = Drain.objects.filter(cluster_id=cluster_id, state__in=Drain.OPEN)
+    if only is None:
+        machines = machines.exclude(state__in=[Machine.State.GONE, Machine.State.GIVEN_UP])
+    else:
+        nodes = nodes.filter(pk__in=only) | nodes.filter(machine_id__in=only)
+        machines = machines.filter(pk__in=only) | machines.filter(nodes__in=only)
+        drains = drains.filter(machine_id__in=machines.values("pk"))
+    return lines(machines.distinct(), nodes, drains)

@@ -1,0 +1,34 @@
+"""A timeline row as html: the same text on first load, by poll and by socket. It knows no drains: it leaves a slot for one.
+
+Text from clusters is text. It is escaped here, once, and only the name of the row's own subject is set apart.
+"""
+
+from django.template.loader import get_template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from console.timeline.models import Entry
+
+ICONS = {Entry.Severity.INFO: "i-info", Entry.Severity.WARNING: "i-warning", Entry.Severity.CRITICAL: "i-critical"}
+TITLES = {Entry.Severity.INFO: "Information", Entry.Severity.WARNING: "Warning", Entry.Severity.CRITICAL: "Critical"}
+
+
+def render_entry(entry: Entry, drain: str = "") -> str:
+    """One `<li class="ev">`. `drain` is the verdict table's html where the entry has one (see `capacity.panels`)."""
+    return get_template("timeline/_entry.html").render(
+        {
+            "entry": entry,
+            "icon": ICONS[Entry.Severity(entry.severity)],
+            "severity": TITLES[Entry.Severity(entry.severity)],
+            "message": sentence(entry.message, entry.subject_name),
+            "drain": mark_safe(drain),  # noqa: S308  (rendered by a template of ours)
+        }
+    )
+
+
+def sentence(message: str, subject: str) -> SafeString:
+    """The message with its subject set apart, everything escaped."""
+    if not subject or subject not in message:
+        return format_html("{}", message)
+    before, after = message.split(subject, 1)
+    return format_html('{}<b class="mono">{}</b>{}', before, subject, after)
