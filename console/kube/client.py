@@ -89,7 +89,8 @@ class Kube(Api):
     async def uncordon(self, name: str, uid: str) -> bool:
         """Open a node that automation closed, and take its marks away.
 
-        Where a person closed it, it stays closed, only the drain's own notes go, and the answer is False. Read first and written with the version read: a person who closes the node in between wins (Conflict).
+        Where a person closed it, it stays closed, only the drain's own notes go, and the answer is False. Read first and written
+        with the version read: whoever changes the node in between wins (Conflict).
         """
         node = await self.node(name)
         if node.uid != uid:
@@ -142,7 +143,15 @@ class Kube(Api):
         return await self._delete(path("nodes", name=name), uid)
 
     async def emit_event(
-        self, *, name: str, node_name: str, node_uid: str, reason: str, type: str, message: str, at: datetime  # noqa: A002
+        self,
+        *,
+        name: str,
+        node_name: str,
+        node_uid: str,
+        reason: str,
+        type: str,  # noqa: A002 - Kubernetes' word for it: Normal or Warning
+        message: str,
+        at: datetime,
     ) -> None:
         """Say something on a node, once: the caller derives `name` from what it stands for, so a repeat is no second Event."""
         when = rfc3339(at)

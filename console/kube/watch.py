@@ -13,18 +13,18 @@ What it holds (each from a fault people had elsewhere):
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from console.kube import parse
 from console.kube.answers import loads, status_error
 from console.kube.api import utc_now
 from console.kube.client import Kube, selectors
-from console.kube.errors import Expired, Garbage, KubeError, Stale
+from console.kube.errors import Garbage, KubeError
 from console.kube.fields import Json, mapping, number, text
+from console.kube.place import Place
 from console.kube.resources import path
 from console.kube.shapes import Change, ChangeType, Kind, Listing
 
@@ -34,15 +34,6 @@ SERVER_TIMEOUT = 25
 
 # Silence after which we no longer believe in a stream, in seconds: longer than the server lets any watch be quiet.
 READ_TIMEOUT = 40
-
-_FIRST_DELAY = 1.0
-_LONGEST_DELAY = 30.0
-
-# After so many failures in a row the version we continue from is itself under suspicion.
-_FAILURES_BEFORE_LIST = 3
-
-# No two watches are opened, and no two Heard are told, closer together than this.
-_PACE = timedelta(seconds=1)
 
 # A stored object has at most 1.5 MiB (etcd's limit); its JSON in a watch some times that.
 _LONGEST_LINE = 16 * 1024 * 1024
@@ -80,6 +71,10 @@ class Failed:
 Signal = Listed | Change | Heard | Failed
 
 
+class BrokenObject(Garbage):
+    """One object of a stream that cannot be read; the stream itself is well."""
+
+
 async def follow(
     kube: Kube,
     kind: Kind,
@@ -97,7 +92,7 @@ async def follow(
     With `since` it continues from that version instead of listing. Close it with `aclosing`. It raises nothing but cancellation.
     """
     wanted = selectors(labels, fields)
-    place = _Place(version=since, highest=since)
+    place = Place(version=since, highest=since)
     while True:
         try:
             if place.version is None:
@@ -120,7 +115,7 @@ async def follow(
 async def _watch(
     kube: Kube,
     kind: Kind,
-    place: _Place,
+    place: Place,
     wanted: dict[str, str],
     server_timeout: int,
     read_timeout: float,
@@ -137,7 +132,7 @@ async def _watch(
     }
     lines = 0
     async with kube.stream(path(kind), asked, read_timeout) as chunks:
-        yield place.heard(clock())
+        yield Heard(*place.heard(clock()))
         async for line in _lines(chunks):
             if line:
                 lines += 1
@@ -146,18 +141,13 @@ async def _watch(
                 except BrokenObject as error:
                     yield Failed(error, clock(), clock())
                 else:
-                    if change:
-                        yield change
+                    yield change or Heard(*place.heard(clock()))
             if place.may_tell(clock()):
-                yield place.heard(clock())
+                yield Heard(*place.heard(clock()))
     place.ended(quiet=not lines and kind != "events" and clock() - opened >= timedelta(seconds=server_timeout - 1))
 
 
-class BrokenObject(Garbage):
-    """One object of a stream that cannot be read; the stream itself is well."""
-
-
-def _change(kind: Kind, raw: Json, place: _Place, now: datetime) -> Change | None:
+def _change(kind: Kind, raw: Json, place: Place, now: datetime) -> Change | None:
     """One line of a watch; None for a bookmark. Raises what an ERROR in it says, or BrokenObject."""
     type_, body = text(raw, "type"), mapping(raw, "object")
     if type_ == "ERROR":
@@ -184,70 +174,3 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             raise Garbage("The watch sent a line that is too long to be an object.")
         yield b""
     yield rest
-
-
-@dataclass(slots=True)
-class _Place:
-    """Where we are in the history of one kind, and how well it goes."""
-
-    version: str | None
-    highest: str | None
-    failures: int = 0
-    trouble_since: datetime | None = None
-    _opened: datetime | None = field(default=None)
-    _told: datetime | None = field(default=None)
-
-    def listed(self, listing: Listing) -> None:
-        """Continue from a list. Raises Stale for one that is older than what was seen."""
-        if _older(listing.resource_version, self.highest):
-            raise Stale(
-                f"The Kubernetes API answered with version {listing.resource_version}, but {self.highest} was seen before. "
-                "It may have been restored from a backup; restart the watcher once that is sure."
-            )
-        self.version = self.highest = listing.resource_version
-
-    def moved(self, version: str) -> None:
-        """The stream brought us to `version`: it works."""
-        if version and not _older(version, self.version):
-            self.version = self.highest = version
-        self.failures = 0
-        self.trouble_since = None
-
-    def failed(self, error: KubeError, now: datetime) -> float:
-        """Note a failure; seconds until the next try."""
-        self.trouble_since = self.trouble_since or now
-        self.failures += 1
-        if isinstance(error, Expired) or self.failures >= _FAILURES_BEFORE_LIST:
-            self.version = None
-        delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(self.failures - 1, 10))
-        return delay * random.uniform(1, 1.2)  # noqa: S311 - spreads retries, keeps no secret
-
-    def ended(self, *, quiet: bool) -> None:
-        """The server ended a watch in good order. A `quiet` one sent not even a bookmark: its history may not be ours any more
-        (a version from before a restore is waited for, not refused), so the next step is a list."""
-        self.failures = 0
-        self.trouble_since = None
-        if quiet:
-            self.version = None
-
-    def opened(self, now: datetime) -> None:
-        """A watch is being opened."""
-        self._opened = now
-
-    def wait_for_turn(self, now: datetime) -> float:
-        """Seconds until the next watch may be opened."""
-        return max(0.0, (self._opened + _PACE - now).total_seconds()) if self._opened else 0.0
-
-    def may_tell(self, now: datetime) -> bool:
-        """Whether the last Heard is long enough ago for another."""
-        return self._told is None or now - self._told >= _PACE
-
-    def heard(self, now: datetime) -> Heard:
-        """A sign of life, now."""
-        self._told = now
-        return Heard(now, self.version or "")
-
-
-def _older(version: str, than: str | None) -> bool:
-    # Versions are opaque by contract and integers in fact; what is no integer is not compared.
-    return bool(than) and version.isdecimal() and str(than).isdecimal() and int(version) < int(str(than))
