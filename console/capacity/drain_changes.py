@@ -1,0 +1,135 @@
+"""Writing drains: the row and its announcement in one transaction, so that neither can be without the other or come twice.
+
+Whoever starts or stops a drain has locked the cluster, its machine and its node before (pool, cluster, machine, node, drain).
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from console.capacity.models import Drain
+from console.clusters.changes import count_allocated
+from console.clusters.models import Cluster, ComputeClass, Machine, Node
+from console.http import Unprocessable
+from console.timeline.changes import HALFTIDE, Actor, Change
+from console.timeline.models import Entry
+
+Cause, State = Drain.Cause, Drain.State
+
+REASONS = {Cause.PREEMPTED: "TogetherPreempted", Cause.SCALED_DOWN: "TogetherScaledDown", Cause.REPAIR: "NodeCordoned"}
+
+
+def start_drain(
+    made: Change,
+    cluster: Cluster,
+    machine: Machine,
+    node: Node | None,
+    cause: str,
+    why: str,
+    asked_by: str,
+    now: datetime,
+    *,
+    deadline: datetime | None = None,
+    actor: Actor = HALFTIDE,
+) -> Drain:
+    """Write that a machine shall go, as an open drain that is due now. Nothing is sent from here.
+
+    `why` is the sentence's second half ("atlas-serve needs 8 standard GPUs"). `deadline` is at the latest, and by default, the
+    drain window (setting) from `now`. A machine has one open drain: a second notice only moves its deadline earlier, and a
+    preemption makes it one. Raises Unprocessable for preempting what is not preemptible.
+    """
+    if cause == Cause.PREEMPTED and machine.compute_class != ComputeClass.PREEMPTIBLE:
+        raise Unprocessable(f"{machine.node_name} is a standard node: it is never taken back.", param="node")
+    last = now + timedelta(seconds=settings.DRAIN_WINDOW)
+    until = min(deadline or last, last)
+    rows = Drain.objects.filter(machine=machine, state__in=Drain.OPEN)
+    known = next((row for row in made.pending(Drain) if row.machine_id == machine.pk), None) or next(iter(made.lock(rows)), None)
+    if known is not None:
+        _second_notice(made, cluster, known, cause, why, until, actor)
+        return known
+    drain = Drain(
+        cluster=cluster,
+        machine=machine,
+        node_uid=node.uid if node is not None else "",
+        node_name=node.name if node is not None else machine.node_name,
+        cause=cause,
+        why=why[:300],
+        asked_by=asked_by[:200],
+        started_at=now,
+        deadline=until,
+        due_at=now,
+    )
+    made.save(cluster.stream, drain)
+    machine.drain_started_at = now
+    made.save(cluster.stream, machine, "drain_started_at")
+    if node is not None:
+        node.draining = True
+        made.save(cluster.stream, node, "draining")
+        count_allocated(made, cluster)
+    _announce(made, cluster, drain, actor)
+    return drain
+
+
+def _second_notice(made: Change, cluster: Cluster, drain: Drain, cause: str, why: str, until: datetime, actor: Actor) -> None:
+    """The deadline moves earlier or not at all; a preemption is stronger than what was going on, and is announced."""
+    stronger = cause == Cause.PREEMPTED and drain.cause != Cause.PREEMPTED
+    if until >= drain.deadline and not stronger:
+        return
+    drain.deadline = min(until, drain.deadline)
+    drain.due_at = made.now
+    made.save(cluster.stream, drain, "deadline", "due_at")
+    if stronger:
+        drain.cause, drain.why, drain.announced_at = cause, why[:300], None
+        made.save(cluster.stream, drain, "cause", "why", "announced_at")
+        _announce(made, cluster, drain, actor)
+    else:
+        for entry in Entry.objects.filter(stream=cluster.stream, own_event=event_name(drain.pk, drain.cause)):
+            entry.message = announcement(drain)
+            made.save(cluster.stream, entry, "message")
+
+
+def stop_drain(made: Change, cluster: Cluster, drain: Drain, node: Node | None, note: str, due_at: datetime | None) -> None:
+    """End an open drain without removing anything: the node counts again. Cluster, node and drain are locked by the caller."""
+    drain.state, drain.note, drain.due_at = State.STOPPED, note[:300], due_at
+    made.save(cluster.stream, drain, "state", "note", "due_at")
+    if node is not None:
+        node.draining = False
+        made.save(cluster.stream, node, "draining")
+        count_allocated(made, cluster)
+
+
+def take_back(made: Change, cluster: Cluster, drain: Drain, node: Node | None, actor: Actor, by: str) -> None:
+    """A person has opened the node: a drain that is no preemption stops, the entry says who, and our marks come off next."""
+    stop_drain(made, cluster, drain, node, f"taken back by {by}", made.now)
+    message = f"{drain.node_name} stays: taken back by {by}, so its drain stops"
+    made.entry(cluster.stream, "DrainTakenBack", message, actor=actor, subject=subject(drain), data={"drain": str(drain.pk)})
+
+
+def event_name(drain_id: UUID, cause: str) -> str:
+    """The name of our Event on the Node: the same on every try, so that Kubernetes itself refuses a second one."""
+    return f"halftide-{cause.replace('_', '-')}-{drain_id}"
+
+
+def announcement(drain: Drain) -> str:
+    """What the timeline and the Event say."""
+    verb = "goes back" if drain.cause == Cause.PREEMPTED else "goes"
+    return f"{drain.node_name} {verb}: {drain.why}, gone by {drain.deadline:%H:%M:%S} UTC"
+
+
+def subject(drain: Drain) -> tuple[str, str, str]:
+    return ("Node", drain.node_name, drain.node_uid)
+
+
+def _announce(made: Change, cluster: Cluster, drain: Drain, actor: Actor) -> None:
+    made.entry(
+        cluster.stream,
+        REASONS[Cause(drain.cause)],
+        announcement(drain),
+        actor=actor,
+        severity=Entry.Severity.WARNING if drain.cause == Cause.PREEMPTED else Entry.Severity.INFO,
+        subject=subject(drain),
+        own_event=event_name(drain.pk, drain.cause),
+        drain_id=drain.pk,
+        data={"gpus": drain.machine.gpus, "deadline": drain.deadline.isoformat(), "why": drain.why},
+    )

@@ -1,0 +1,373 @@
+"""The next step of a drain, decided by a pure function from what is stored, what Kubernetes shows, and the time.
+
+    asked → cordoned → announced → terminating → drained | timed out → removed          (or stopped, when not preempted)
+
+`step` looks and decides; `learn` folds in what the requests answered. Between them anything may die: everything a step asks for
+can be asked for again, and is decided from what Kubernetes shows now, never from what a run remembers (DESIGN 6).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from console.capacity import verdicts
+from console.capacity.models import Drain, PodVerdict
+from console.capacity.verdicts import Fate
+from console.kube.shapes import Absent, Blocked, Evicted
+
+State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
+
+MAX_GRACE = 300  # seconds a pod can have at most, whatever it asks for
+MARGIN = 2  # seconds between a pod's last moment and the machine's, for the kubelet to report the end
+LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
+SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """The drain's own node. `ours`: its cordon carries our mark. `cause` and `deadline` are what its annotations say."""
+
+    uid: str
+    ready: bool | None
+    unschedulable: bool
+    ours: bool
+    cause: str
+    deadline: datetime | None
+    finalizers: tuple[str, ...] = ()
+    leaving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A pod bound to the node's name. `deletion_at` is when its grace ends, `deletion_grace` the seconds it was given."""
+
+    uid: str
+    namespace: str
+    name: str
+    owner_kind: str
+    owner_name: str
+    stays: bool  # of a DaemonSet, or a mirror pod
+    finished: bool
+    grace_seconds: int
+    deletion_at: datetime | None = None
+    deletion_grace: int | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    last_checkpoint: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One complete look. `node` is None where the drain's own node is gone, another one of its name included."""
+
+    node: NodeView | None
+    pods: tuple[PodView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrainView:
+    """A Drain row and its verdicts, as far as deciding needs them. Field names are the row's."""
+
+    id: UUID
+    cause: str
+    state: str
+    deadline: datetime
+    node_uid: str
+    due_at: datetime | None
+    cordoned_at: datetime | None = None
+    announced_at: datetime | None = None
+    told_at: datetime | None = None
+    emptied_at: datetime | None = None
+    terminated_at: datetime | None = None
+    removed_at: datetime | None = None
+    pods_left: int = 0
+    staying: int = 0
+    note: str = ""
+    fates: tuple[Fate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Close the node with cause and deadline. `mark=False` leaves a person's cordon theirs."""
+
+    mark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """The public Event on the Node; its name derives from the drain's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    fate: Fate
+    grace: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Past the budget (with grace), or, once the machine is gone for certain, out of the list (grace 0)."""
+
+    fate: Fate
+    grace: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """End the machine at the provider. Answered with whether the provider confirms that it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveNode:
+    """Delete the Node object, by uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmark:
+    """Take our marks off a node that a person has opened."""
+
+
+Action = Cordon | Announce | Evict | Delete | Terminate | RemoveNode | Unmark
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request that did not work, and why, for a person to read."""
+
+    sentence: str
+
+
+Outcome = Evicted | Blocked | Absent | Failed | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the drain is now, and what to ask for next. `drain.due_at` is when to look again if nothing wakes it."""
+
+    drain: DrainView
+    actions: tuple[Action, ...] = ()
+
+
+def step(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
+    """Decide. `seen` is None where Kubernetes could not be read completely: then nothing is concluded from it."""
+    if drain.state == State.STOPPED:
+        return _take_marks_off(drain, seen, now)
+    if drain.state == State.REMOVED:
+        return Step(replace(drain, due_at=None))
+    if drain.terminated_at is not None:
+        return _clear_away(drain, seen, now)
+    if drain.state in {State.DRAINED, State.TIMED_OUT}:
+        return Step(replace(drain, due_at=now + SOON), (Terminate(),))
+    if seen is None:
+        return _unseen(drain, now)
+    if _taken_back(drain, seen.node):
+        return Step(replace(drain, state=State.STOPPED, due_at=now, note="taken back by a person"))
+    drain = _observe(drain, seen, now)
+    left = _left(drain, seen)
+    if not left:
+        return _empty(drain, seen.node, now)
+    if now >= drain.deadline:
+        return _too_late(drain, seen.node, left, now)
+    return _tell(drain, seen.node, left, now)
+
+
+def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome]], now: datetime) -> DrainView:
+    """Fold in what the requests of a step answered; `now` is when they were sent."""
+    fates = {fate.uid: fate for fate in drain.fates}
+    due, failures = drain.due_at, []
+    changes: dict[str, datetime] = {}
+    for action, outcome in answers:
+        wait = None
+        match action, outcome:
+            case _, Failed(sentence):
+                failures.append(sentence)
+                wait = SOON
+            case Cordon(), True:
+                changes["cordoned_at"] = drain.cordoned_at or now
+                wait = timedelta(0)
+            case Announce(), True:
+                changes["announced_at"] = now
+            case Evict(fate, grace), Evicted():
+                fates[fate.uid] = verdicts.told(fates[fate.uid], now, grace)
+            case Evict(fate, _), Blocked(budgets, _):
+                fates[fate.uid] = verdicts.blocked(fates[fate.uid], ", ".join(budgets) or "a disruption budget")
+                wait = timedelta(0) if drain.cause == Cause.PREEMPTED else LOOK
+            case Delete(fate, grace), True if grace:
+                fates[fate.uid] = verdicts.told(fates[fate.uid], now, grace, Verdict.BUDGET_OVERRIDDEN)
+            case Terminate(), True:
+                changes["terminated_at"] = now
+                wait = timedelta(0)
+            case Unmark(), _:
+                due = None
+            case Terminate(), _:
+                wait = SOON
+            case _:
+                wait = timedelta(0)  # it is not what we took it for (gone, another uid), or it is done: look again
+        if wait is not None:
+            due = min(due or now + wait, now + wait)
+    note = failures[0] if failures else drain.note
+    drain = replace(drain, due_at=due, note=note[:300], fates=tuple(fates.values()), **changes)  # type: ignore[arg-type]
+    return _advanced(drain, now)
+
+
+def grace_for(asked: int, deadline: datetime, now: datetime) -> int:
+    """Seconds a pod gets: its own wish, 300 at most, never past the machine's end, and never 0, which would forget it unasked."""
+    left = int((deadline - now).total_seconds()) - MARGIN
+    return max(1, min(asked, MAX_GRACE, left))
+
+
+def _advanced(drain: DrainView, now: datetime) -> DrainView:
+    """The state and moments that the facts add up to, while pods are being told."""
+    if drain.state not in {State.ASKED, State.CORDONED, State.ANNOUNCED, State.TERMINATING}:
+        return drain
+    if drain.cordoned_at is None:
+        return drain
+    told = [fate.told_at is not None for fate in drain.fates]
+    state = State.CORDONED if drain.announced_at is None else State.ANNOUNCED
+    done = drain.told_at or (now if told and all(told) else None)
+    return replace(drain, state=State.TERMINATING if any(told) else state, told_at=done)
+
+
+def _taken_back(drain: DrainView, node: NodeView | None) -> bool:
+    """A person's uncordon ends a drain that is for our convenience. A preempted machine goes anyway."""
+    opened = node is not None and drain.cordoned_at is not None and not node.unschedulable
+    return opened and drain.cause != Cause.PREEMPTED
+
+
+def _observe(drain: DrainView, seen: Seen, now: datetime) -> DrainView:
+    """The pods as they are now: new ones, terminating ones, ended ones, and those that are no longer there."""
+    pods = {pod.uid: pod for pod in seen.pods}
+    fates = {fate.uid: _observed(fate, pods.get(fate.uid), drain.cause, now) for fate in drain.fates}
+    if seen.node is not None:  # on another node of the same name nothing is ours but what we know by uid
+        for pod in seen.pods:
+            if pod.uid not in fates and not pod.stays and not pod.finished:
+                fates[pod.uid] = _observed(_new(pod), pod, drain.cause, now)
+    staying = sum(pod.stays for pod in seen.pods) if seen.node is not None else drain.staying
+    return _advanced(replace(drain, fates=tuple(fates.values()), staying=staying, note=""), now)
+
+
+def _new(pod: PodView) -> Fate:
+    return Fate(
+        pod.uid,
+        pod.namespace,
+        pod.name,
+        pod.owner_kind,
+        pod.owner_name,
+        asked_grace=pod.grace_seconds,
+        last_checkpoint=pod.last_checkpoint,
+    )
+
+
+def _observed(fate: Fate, pod: PodView | None, cause: str, now: datetime) -> Fate:
+    if not fate.open:
+        return fate
+    if pod is None:
+        return verdicts.vanished(fate, now)
+    if pod.deletion_at is not None and fate.told_at is None:
+        # Told by a run that died before it could write, or by somebody else: Kubernetes knows when and with how much.
+        grace = pod.deletion_grace if pod.deletion_grace is not None else pod.grace_seconds
+        overridden = fate.verdict == Verdict.BLOCKED and cause == Cause.PREEMPTED
+        fate = verdicts.told(
+            fate,
+            min(now, pod.deletion_at - timedelta(seconds=grace)),
+            grace,
+            Verdict.BUDGET_OVERRIDDEN if overridden else Verdict.STOPPING,
+        )
+    if pod.finished:
+        return verdicts.ended(fate, pod.ended_at or now, pod.exit_code)
+    return replace(fate, last_checkpoint=pod.last_checkpoint or fate.last_checkpoint)
+
+
+def _left(drain: DrainView, seen: Seen) -> list[tuple[Fate, PodView]]:
+    """The evictable pods that are still there."""
+    known = {fate.uid: fate for fate in drain.fates}
+    return [(known[pod.uid], pod) for pod in seen.pods if pod.uid in known and not pod.finished]
+
+
+def _empty(drain: DrainView, node: NodeView | None, now: datetime) -> Step:
+    """No evictable pod: drained, once the node is closed and nothing can be on its way to it any more."""
+    goes_anyway = drain.cause == Cause.PREEMPTED and now >= drain.deadline
+    closed = drain.cordoned_at is not None and (drain.fates or now >= drain.cordoned_at + SOON)
+    if node is not None and not closed and not goes_anyway:
+        return Step(replace(drain, due_at=now + SOON), _closing(drain, node))
+    return Step(replace(drain, state=State.DRAINED, emptied_at=now, due_at=now), _announcing(drain, node))
+
+
+def _closing(drain: DrainView, node: NodeView) -> tuple[Action, ...]:
+    """Cordon and Event, as far as they are missing (or out of date: an earlier deadline, a person's uncordon)."""
+    actions: tuple[Action, ...] = ()
+    if not node.unschedulable or (node.cause, node.deadline) != (drain.cause, drain.deadline):
+        actions = (Cordon(mark=node.ours or not node.unschedulable),)
+    elif drain.cordoned_at is None:
+        actions = (Cordon(mark=node.ours),)
+    return (*actions, *_announcing(drain, node))
+
+
+def _announcing(drain: DrainView, node: NodeView | None) -> tuple[Action, ...]:
+    return (Announce(),) if node is not None and drain.announced_at is None else ()
+
+
+def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:
+    """Close the node first; then every pod that has not been told, all at once."""
+    closing = _closing(drain, node) if node is not None else ()
+    if node is not None and drain.cordoned_at is None:
+        return Step(replace(drain, due_at=now + LOOK), closing)
+    tells: list[Action] = []
+    for fate, pod in left:
+        if pod.deletion_at is None:
+            grace = grace_for(fate.asked_grace, drain.deadline, now)
+            override = fate.verdict == Verdict.BLOCKED and drain.cause == Cause.PREEMPTED
+            tells.append(Delete(fate, grace) if override else Evict(fate, grace))
+    held = sorted({fate.budget for fate, pod in left if fate.verdict == Verdict.BLOCKED and pod.deletion_at is None})
+    note = f"held by budget {', '.join(held)}" if held and drain.cause != Cause.PREEMPTED else ""
+    due = min(now + LOOK, drain.deadline)
+    return Step(replace(drain, due_at=due, note=note[:300]), (*closing, *tells))
+
+
+def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:
+    """The deadline: a preempted machine goes; otherwise a pod that was never told is not killed, and a person decides."""
+    untold = [fate for fate, pod in left if pod.deletion_at is None]
+    if untold and drain.cause != Cause.PREEMPTED:
+        budgets = sorted({fate.budget for fate in untold if fate.verdict == Verdict.BLOCKED})
+        note = f"held by budget {', '.join(budgets)}" if budgets else f"{untold[0].name} could not be told to stop"
+        return Step(replace(drain, state=State.STOPPED, due_at=None, pods_left=len(left), note=note[:300]))
+    return Step(replace(drain, state=State.TIMED_OUT, due_at=now, pods_left=len(left)), _announcing(drain, node))
+
+
+def _unseen(drain: DrainView, now: datetime) -> Step:
+    """Kubernetes cannot be read. Only at its deadline does a machine go unseen, and only where it goes whatever is on it."""
+    if now < drain.deadline:
+        return Step(replace(drain, due_at=min(now + SOON, drain.deadline)))
+    if drain.cause == Cause.PREEMPTED or not drain.node_uid:
+        left = sum(fate.open for fate in drain.fates)
+        return Step(replace(drain, state=State.TIMED_OUT, due_at=now, pods_left=left))
+    return Step(replace(drain, due_at=now + LOOK))
+
+
+def _clear_away(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
+    """The machine is gone for certain: the Node, and only then, with grace 0, what is left of its pods in the list."""
+    assert drain.terminated_at is not None
+    if seen is None:
+        return Step(replace(drain, due_at=now + SOON))
+    answering = seen.node is not None and seen.node.ready is True
+    at = drain.terminated_at
+    drain = replace(drain, note="", fates=tuple(verdicts.cut_off(fate, at, answering) for fate in drain.fates))
+    if seen.node is not None and seen.node.leaving:
+        held = ", ".join(seen.node.finalizers) or "Kubernetes"
+        return Step(replace(drain, due_at=now + LOOK, note=f"the Node object is held by {held}"[:300]))
+    if seen.node is not None:
+        return Step(replace(drain, due_at=now + SOON), (RemoveNode(),))
+    leftover = [(fate, pod) for fate, pod in _left(drain, seen) if pod.deletion_at is None or pod.deletion_grace != 0]
+    if leftover:
+        return Step(replace(drain, due_at=now + SOON), tuple(Delete(fate, 0) for fate, _ in leftover))
+    return Step(replace(drain, state=State.REMOVED, removed_at=now, due_at=None))
+
+
+def _take_marks_off(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
+    """Stopped and still due: a person has opened the node, and nothing of ours may stay on it."""
+    if seen is None:
+        return Step(replace(drain, due_at=now + LOOK))
+    if seen.node is None or seen.node.unschedulable or not (seen.node.ours or seen.node.cause):
+        return Step(replace(drain, due_at=None))
+    return Step(replace(drain, due_at=now + LOOK), (Unmark(),))

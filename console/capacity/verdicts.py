@@ -1,0 +1,124 @@
+"""What became of one pod of a drain: the facts, how they combine, and the verdict they add up to.
+
+Facts come from three sides in any order and more than once: from the drain itself, from the watch (`ends`), and from the drain
+after a crash. So combining them is one pure function that gives the same answer whichever came first: an end that was seen
+beats one that was not, and nothing that ended begins again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from console.capacity.models import PodVerdict
+
+Verdict = PodVerdict.Verdict
+
+SIGKILLED = 137  # 128 + SIGKILL: what a container runtime reports of a process that had to be killed
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """One pod of a drain, as its PodVerdict row holds it. Graces are in seconds."""
+
+    uid: str
+    namespace: str
+    name: str
+    owner_kind: str = ""
+    owner_name: str = ""
+    asked_grace: int = 30
+    given_grace: int = 0
+    told_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    budget: str = ""
+    verdict: str = Verdict.STOPPING
+    last_checkpoint: datetime | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.ended_at is None
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """Pods with one owner belong together: they are told together."""
+        return (self.namespace, self.owner_kind, self.owner_name or self.name)
+
+
+def told(fate: Fate, at: datetime, grace: int, verdict: str = Verdict.STOPPING) -> Fate:
+    """Its SIGTERM was sent at `at` with `grace` seconds. The first telling is the one that counts."""
+    if fate.told_at is not None:
+        return fate
+    budget = fate.budget if verdict == Verdict.BUDGET_OVERRIDDEN else ""
+    return replace(fate, told_at=at, given_grace=grace, verdict=verdict, budget=budget)
+
+
+def blocked(fate: Fate, budget: str) -> Fate:
+    return replace(fate, verdict=Verdict.BLOCKED, budget=budget)
+
+
+def ended(fate: Fate, at: datetime, exit_code: int | None) -> Fate:
+    """Its terminated state was seen. A budget that was overridden stays the verdict: it says what the end was owed to."""
+    seen = replace(fate, ended_at=at, exit_code=exit_code)
+    if fate.verdict == Verdict.BUDGET_OVERRIDDEN:
+        return seen
+    used_up = fate.told_at is not None and at - fate.told_at >= timedelta(seconds=fate.given_grace)
+    return replace(seen, verdict=Verdict.KILLED if exit_code == SIGKILLED and used_up else Verdict.FINISHED)
+
+
+def vanished(fate: Fate, at: datetime) -> Fate:
+    """It is gone and nobody saw its end."""
+    return _closed(fate, at, Verdict.UNKNOWN)
+
+
+def cut_off(fate: Fate, at: datetime, answering: bool) -> Fate:
+    """Its machine was taken away under it. `answering`: the node was still there to kill it."""
+    return _closed(fate, at, Verdict.KILLED if answering else Verdict.NEVER_STOPPED)
+
+
+def _closed(fate: Fate, at: datetime, verdict: str) -> Fate:
+    if not fate.open:
+        return fate
+    return replace(fate, ended_at=at, verdict=fate.verdict if fate.verdict == Verdict.BUDGET_OVERRIDDEN else verdict)
+
+
+def merge(stored: Fate, found: Fate) -> Fate:
+    """What the row says and what a run found, which had read an older row: keep the first telling and the seen end."""
+    first = stored if stored.told_at is not None else found
+    base = replace(first, budget=stored.budget or found.budget)
+    if first is stored and found.verdict == Verdict.BUDGET_OVERRIDDEN:
+        base = replace(base, verdict=Verdict.BUDGET_OVERRIDDEN)
+    end = next((one for one in (stored, found) if one.exit_code is not None), stored if not stored.open else found)
+    if end.open:
+        return base
+    if end.exit_code is not None and end.ended_at is not None:
+        return ended(replace(base, ended_at=None), end.ended_at, end.exit_code)
+    overridden = base.verdict == Verdict.BUDGET_OVERRIDDEN
+    return replace(base, ended_at=end.ended_at, verdict=base.verdict if overridden else end.verdict)
+
+
+def summary(fates: Iterable[Fate]) -> str:
+    """A line like `5 pods: 3 stopped, 2 stopping`."""
+    counts = Counter(_group(fate) for fate in fates)
+    pods = counts.total()
+    if not pods:
+        return "no pods"
+    parts = ", ".join(f"{counts[word]} {word}" for word in _WORDS if counts[word])
+    return f"{pods} {'pod' if pods == 1 else 'pods'}: {parts}"
+
+
+_WORDS = ("stopped", "stopping", "held", "killed", "never stopped", "unknown")
+_GROUPS = {
+    Verdict.FINISHED: "stopped",
+    Verdict.BUDGET_OVERRIDDEN: "stopped",
+    Verdict.KILLED: "killed",
+    Verdict.NEVER_STOPPED: "never stopped",
+    Verdict.UNKNOWN: "unknown",
+    Verdict.BLOCKED: "held",
+}
+
+
+def _group(fate: Fate) -> str:
+    if fate.open:
+        return "held" if fate.verdict == Verdict.BLOCKED else "stopping"
+    return _GROUPS.get(Verdict(fate.verdict), "unknown")
