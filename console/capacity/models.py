@@ -5,11 +5,11 @@ import uuid
 from django.db import models
 
 from console.clusters.models import Cluster, GpuType, Machine, Region
-from console.timeline.models import Revised
+from console.timeline.models import Revised, Stream
 
 
 class Pool(Revised):
-    """The machines of one GPU type in one region. Its row says what is wanted of the next run: a wake-up is a row."""
+    """The machines of one GPU type in one region, and how long the next try is put off while nothing is free."""
 
     lock_rank = 10
 
@@ -17,8 +17,6 @@ class Pool(Revised):
     region = models.ForeignKey(Region, on_delete=models.PROTECT)
     gpu_type = models.ForeignKey(GpuType, on_delete=models.PROTECT)
     provider = models.CharField(max_length=16, default="simulated")
-    wanted_generation = models.BigIntegerField(default=1)  # raised by whatever needs a run
-    done_generation = models.BigIntegerField(default=0)  # the generation that the last complete run had read
     due_at = models.DateTimeField(null=True)  # when to run again even if nothing asks (next try, give-up, pace)
     # what the provider said last
     total_machines = models.PositiveIntegerField(default=0)
@@ -33,6 +31,37 @@ class Pool(Revised):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["region", "gpu_type"], name="pool_once")]
+
+    @property
+    def stream(self) -> uuid.UUID:
+        return self.id
+
+
+def new_pool_stream(pool: Pool) -> Stream:
+    return Stream(id=pool.id, kind=Stream.Kind.POOL)
+
+
+class PoolWake(models.Model):
+    """A reason for another run of a pool's plan, written by the transaction that made it; the run deletes those it has read.
+
+    Rows and not a counter on the pool, because an insert waits for nobody: a writer that already holds a cluster and its nodes
+    may wake the pool without taking the pool's lock against the one order (pool, cluster, machine, node, drain).
+    """
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, db_constraint=False, related_name="wakes")
+    at = models.DateTimeField()
+
+
+class Wait(models.Model):
+    """What a cluster cannot get just now. Machines, not GPUs; no row while nothing is waited for."""
+
+    cluster = models.OneToOneField(Cluster, primary_key=True, on_delete=models.CASCADE, related_name="wait")
+    since = models.DateTimeField()
+    standard = models.PositiveIntegerField(default=0)
+    preemptible = models.PositiveIntegerField(default=0)
+    entry_id = models.BigIntegerField(null=True)  # the one row of the timeline that says so, kept up to date
+    refused_why = models.CharField(max_length=300, blank=True)  # the provider refuses this cluster (not: has nothing free)
+    refused_until = models.DateTimeField(null=True)  # until then it is not asked again
 
 
 class Drain(Revised):
