@@ -7,6 +7,7 @@ import plotly
 from psycopg.conninfo import conninfo_to_dict
 
 from console import env
+from console.accounts import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = env.state_dir()
@@ -136,6 +137,22 @@ AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "allauth
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 
+# Sign-in. allauth keeps the accounts; what is checked is ours (`accounts.oidc`). Nobody signs up or in by password.
+OIDC_APPS = environment.from_environment() + (
+    [environment.demo(f"http://127.0.0.1:{IDP_PORT}", SECRET_KEY)] if DEMO else []
+)
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {"APPS": OIDC_APPS, "provider_class": "console.accounts.oidc.provider.Provider"},
+}
+SOCIALACCOUNT_ONLY = True
+SOCIALACCOUNT_ADAPTER = "console.accounts.adapters.SocialAdapter"
+SOCIALACCOUNT_UID_MAX_LENGTH = 512  # issuer and subject together
+SOCIALACCOUNT_EMAIL_REQUIRED = False
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5  # seconds
+ACCOUNT_ADAPTER = "console.accounts.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+REVALIDATE_EVERY = env.integer("HALFTIDE_REVALIDATE_SECONDS", 900, 10, 43200)  # how often a provider is asked about a session
+
 # Cookies ignore ports, so the demo's identity provider on the same host uses other names (`halftide_idp_*`).
 SESSION_COOKIE_NAME = "halftide_session"
 CSRF_COOKIE_NAME = "halftide_csrf"
@@ -156,6 +173,11 @@ STATIC_URL = "/static/"
 STATIC_ROOT = STATE_DIR / "static"
 PLOTLY_FILES = Path(plotly.__file__).parent / "package_data"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "console.pages.plotly.PlotlyFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -175,8 +197,8 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": ["'self'"],
         "font-src": ["'self'"],
         "base-uri": ["'none'"],
-        # Chromium checks redirects after a form too, so the provider's origin must be here (accounts adds its providers').
-        "form-action": ["'self'", *([f"http://127.0.0.1:{IDP_PORT}"] if DEMO else [])],
+        # Chromium checks redirects after a form too, so the providers' origins must be here.
+        "form-action": ["'self'", *environment.origins(OIDC_APPS)],
         "frame-ancestors": ["'none'"],
     }
 }

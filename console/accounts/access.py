@@ -51,7 +51,9 @@ class Actor:
     def require(self, project_id: UUID, role: Role) -> None:
         """Raise Forbidden with who can help unless the role is held."""
         if not self.may(project_id, role):
-            raise Forbidden(f"This needs the role {role.label} in this project. An administrator of the project can give it to you.")
+            raise Forbidden(
+                f"This needs the role {role.label} in this project. An administrator of the project can give it to you."
+            )
 
     @property
     def has_any_role(self) -> bool:
@@ -64,6 +66,12 @@ def _rule(name: str) -> Callable[[View], View]:
         return view
 
     return mark
+
+
+def rule_of(view: Callable[..., object]) -> str | None:
+    """The rule that a view's decorator left on it; None where there is none, and then the view is refused."""
+    rule: str | None = getattr(view, "access_rule", None)
+    return rule
 
 
 public = _rule(PUBLIC)

@@ -47,7 +47,7 @@ class GroupRule(models.Model):
 
 
 class Grant(models.Model):
-    """A role of a person in a project, and where it came from: a group (removed with it) or a person (stays)."""
+    """A role in a project, or fleet operator, and where it came from: a group (removed with it) or a person (stays)."""
 
     class Source(models.TextChoices):
         GROUP = "group"
@@ -55,7 +55,8 @@ class Grant(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants")
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="grants")  # None: every project
-    role = models.PositiveSmallIntegerField(choices=Role)
+    role = models.PositiveSmallIntegerField(choices=Role, null=True)  # None: only fleet operator
+    fleet_operator = models.BooleanField(default=False)
     source = models.CharField(max_length=8, choices=Source)
     provider_id = models.CharField(max_length=200, blank=True)
     origin = models.CharField(max_length=200, blank=True)  # the group's name, or who granted it
@@ -64,9 +65,32 @@ class Grant(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["user", "project", "role", "source", "provider_id", "origin"], name="grant_once", nulls_distinct=False
+                fields=["user", "project", "role", "fleet_operator", "source", "provider_id", "origin"],
+                name="grant_once",
+                nulls_distinct=False,
             )
         ]
+
+
+class SignIn(models.Model):
+    """One browser session that an identity provider vouches for. The provider is asked again at `due_at` (DESIGN 8).
+
+    The tokens are encrypted: the refresh token acts for the person, the ID token is only the hint of the sign-out.
+    """
+
+    session_key = models.CharField(max_length=40, unique=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_ins")
+    provider_id = models.CharField(max_length=200)
+    subject = models.CharField(max_length=255)
+    refresh_token = models.TextField(blank=True)
+    id_token = models.TextField(blank=True)
+    started_at = models.DateTimeField()
+    checked_at = models.DateTimeField()  # when the provider last vouched for it
+    due_at = models.DateTimeField(null=True)  # None: the provider gave no refresh token, so it ends at its absolute limit
+    unreachable_since = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at"], name="sign_in_due")]
 
 
 class ApiKey(models.Model):
@@ -77,7 +101,9 @@ class ApiKey(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="keys")
     name = models.CharField(max_length=80)
     role = models.PositiveSmallIntegerField(choices=Role)  # at most
-    fingerprint = models.CharField(max_length=64, unique=True)  # SHA-256 of the key: keys are long and random, so no salt is needed
+    fingerprint = models.CharField(
+        max_length=64, unique=True
+    )  # SHA-256 of the key: keys are long and random, so no salt is needed
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)  # written at most once a minute
     revoked_at = models.DateTimeField(null=True)

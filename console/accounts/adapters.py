@@ -1,0 +1,68 @@
+"""Where allauth asks us: what happens after a sign-in, and where its own pages would be (we mount none of them)."""
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base.constants import AuthError
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from console.accounts import sessions
+from console.accounts.models import User
+from console.accounts.refusals import refuse
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  (the library's shape)
+        return False  # nobody makes a local account for themselves
+
+    def add_message(self, *args: Any, **kwargs: Any) -> None:
+        """Says nothing: being on the page is the message."""
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        look_at = f"An administrator can open {user.get_username()} again."
+        return refuse(request, "This account was closed in Halftide.", look_at, 403)
+
+    def logout(self, request: HttpRequest) -> None:
+        """Also when somebody signs in over another person's session."""
+        sessions.end(request.session.session_key, "signed out", request.actor)  # type: ignore[attr-defined]
+        super().logout(request)
+
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **kwargs)
+        sessions.begin(request, user, kwargs["signal_kwargs"]["sociallogin"], timezone.now())
+        return response
+
+
+class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:  # noqa: ARG002
+        return True  # whoever a provider vouches for gets an account, without any role
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: str = "",
+        exception: Exception | None = None,
+        extra_context: Any = None,  # noqa: ARG002
+    ) -> None:
+        """The library's own refusals: cancelled, a state that is not ours, a code that bought no token."""
+        said = request.GET.get("error_description") or request.GET.get("error") or ""
+        if error == AuthError.CANCELLED:
+            message = "You cancelled at the identity provider. Nothing was changed."
+            look_at = "If you did not: the provider denied access to this application."
+        elif exception is not None:
+            message = "The identity provider did not accept Halftide's request for a token."
+            look_at = (
+                "Compare HALFTIDE_OIDC_CLIENT_ID, HALFTIDE_OIDC_CLIENT_SECRET and the callback address "
+                f"{settings.PUBLIC_URL}{provider.get_callback_url()} with the provider's client."
+            )
+        elif said:
+            message, look_at = "The identity provider refused the sign-in.", f"It said: {said[:300]}"
+        else:
+            message = "This sign-in was already finished, or began in another browser or more than ten minutes ago. Start again."
+            look_at = "If it always happens: the browser must keep the cookie of HALFTIDE_PUBLIC_URL until it comes back."
+        raise ImmediateHttpResponse(refuse(request, message, look_at))
