@@ -18,7 +18,8 @@ def main(arguments: list) -> int:  # type: ignore[type-arg]
     from console.runner import commands
     from console.runner.errors import RunnerError
 
-    for name in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT too: a shell starts what it puts in the background with it ignored.
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)
     try:
         return commands.run(arguments)

@@ -46,11 +46,12 @@ def find_place(state: Path, packages: Path) -> Place:
     if os.geteuid() != 0:
         return Place(install / "bin", state / "postgres", None)
     user = _system_user()
+    programs = install if _reaches(user, install / "bin" / "postgres") else _copy_programs(packages)
     elsewhere = system_folder(state) / "postgres"
-    if not elsewhere.exists() and _reaches(user, install / "bin" / "postgres") and _reaches(user, state):
-        return Place(install / "bin", state / "postgres", user)
+    if not elsewhere.exists() and _reaches(user, state):
+        return Place(programs / "bin", state / "postgres", user)
     elsewhere.parent.mkdir(parents=True, exist_ok=True)
-    return Place(_copy_programs(packages) / "bin", elsewhere, user)
+    return Place(programs / "bin", elsewhere, user)
 
 
 def system_folder(state: Path) -> Path:
