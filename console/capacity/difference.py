@@ -31,7 +31,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Difference:
-    """GPUs. `why_blocked` holds a sentence's second half for each thing that blocks, the most general first."""
+    """GPUs. `blocked_why` says everything that blocks as a sentence, the most general first."""
 
     desired: int
     allocated: int
@@ -42,7 +42,7 @@ class Difference:
     waiting_since: datetime | None = None
     next_try_at: datetime | None = None
     blocked: int = 0
-    why_blocked: tuple[str, ...] = ()
+    blocked_why: str = ""
     leaving: int = 0
 
     @property
@@ -54,7 +54,7 @@ class Difference:
         return self.desired == self.allocated + self.missing - self.leaving
 
 
-def difference(desired: int, allocated: int, coming: Iterable[Coming], wait: Waiting | None, blocked: str) -> Difference:
+def difference_of(desired: int, allocated: int, coming: Iterable[Coming], wait: Waiting | None, blocked: str) -> Difference:
     """`blocked` says why nothing may be started for this cluster; then everything that is still to be launched is blocked."""
     coming = list(coming)
     joining = [each for each in coming if not each.why]
@@ -63,10 +63,10 @@ def difference(desired: int, allocated: int, coming: Iterable[Coming], wait: Wai
     held_up = sum(each.gpus for each in stuck)
     rest = desired - allocated - on_the_way - held_up
     to_launch = max(0, rest)
-    reasons = dict.fromkeys(each.why for each in stuck)
+    reasons = [each.why for each in stuck]
     if blocked and to_launch:
         held_up += to_launch
-        reasons = {blocked: None, **reasons}
+        reasons.insert(0, blocked)
         to_launch = 0
     waiting = min(to_launch, wait.gpus) if wait else 0
     return Difference(
@@ -79,6 +79,11 @@ def difference(desired: int, allocated: int, coming: Iterable[Coming], wait: Wai
         waiting_since=wait.since if wait and waiting else None,
         next_try_at=wait.next_try_at if wait and waiting else None,
         blocked=held_up,
-        why_blocked=tuple(reasons),
+        blocked_why=_sentence(reasons),
         leaving=max(0, -rest),
     )
+
+
+def _sentence(reasons: Iterable[str]) -> str:
+    text = "; ".join(dict.fromkeys(reasons))
+    return f"{text[0].upper()}{text[1:]}." if text else ""

@@ -161,7 +161,7 @@ def _have(machines: Iterable[MachineView]) -> Counter[tuple[UUID, ComputeClass]]
 
 
 def _reclaim(goes: _Goes, pool: PoolView, clusters: Mapping[UUID, ClusterView]) -> None:
-    """Standard demand, ours and other tenants', takes preemptible machines: as many as are needed, none that are coming back anyway.
+    """Standard demand, ours and other tenants', takes preemptible machines: as many as needed, none that are coming back anyway.
 
     Preemptible launches not yet sent take from `free` too, and are the first to go.
     """
@@ -183,7 +183,7 @@ Numbers = dict[tuple[UUID, ComputeClass], int]
 def _refill(
     clusters: Mapping[UUID, ClusterView], machines: Iterable[MachineView], left: int, slots: int
 ) -> tuple[list[Launch], Numbers, Numbers]:
-    """Launch toward what is asked for: standard first, then preemptible, each fairly, out of `left` machines, `slots` at a time."""
+    """Launch toward what is asked for: standard first, then preemptible, each fairly, out of `left`, `slots` at a time."""
     have = _have(machines)
     turns: list[Launch] = []
     waiting: Numbers = {}

@@ -47,6 +47,7 @@ class Change:
     _rank: int = 0
     _rows: dict[UUID, dict[int, tuple[Revised, set[str]]]] = field(default_factory=lambda: defaultdict(dict))
     _gone: list[tuple[UUID, str, str]] = field(default_factory=list)
+    _stamps: list[tuple[Revised, str]] = field(default_factory=list)
 
     def lock(self, rows: QuerySet[Row]) -> list[Row]:
         """SELECT … FOR UPDATE by primary key, refusing a model that stands before one already locked."""
@@ -60,6 +61,11 @@ class Change:
         """Write `fields` of a locked row, or all of a new one, with a revision of the stream. No fields: only the revision."""
         _, known = self._rows[stream].setdefault(id(row), (row, set()))
         known.update(fields)
+
+    def stamp(self, stream: UUID, row: Revised, name: str) -> None:
+        """Write the row's new revision into its field `name` too, where it stays until the next stamp: for compare-and-set."""
+        self.save(stream, row, name)
+        self._stamps.append((row, name))
 
     def pending(self, model: type[Row]) -> list[Row]:
         """Rows of a model that this change will write, as they will be written."""
@@ -114,6 +120,8 @@ class Change:
             first = _advance(stream, len(rows) + len(gone)) - len(rows) - len(gone) + 1
             for number, (row, _) in enumerate(rows, first):
                 row.revision = number
+            for row, name in self._stamps:
+                setattr(row, name, row.revision)
             _store(rows)
             Tombstone.objects.bulk_create(
                 Tombstone(stream_id=stream, kind=kind, object_id=object_id, revision=number, at=self.now)

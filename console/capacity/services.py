@@ -1,0 +1,190 @@
+"""What people and other rooms change about capacity. Each writes its row, its ledger row and its audit row in one transaction.
+
+Nothing here speaks to a provider or to Kubernetes: a change is committed, the pool is woken, and the answer goes out at once
+(DESIGN 4).
+"""
+
+from django.conf import settings
+from django.db.models import Sum
+
+from console.accounts.access import Actor
+from console.accounts.models import Project, Role
+from console.accounts.services import audit
+from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_nodes
+from console.capacity.enqueue import enqueue_on_commit
+from console.capacity.models import Automation, Pool
+from console.capacity.wakes import wake, wake_pool
+from console.capacity.who import doer
+from console.clusters.changes import record_level
+from console.clusters.models import Cluster, new_stream
+from console.http import Conflict, Forbidden, Unprocessable
+from console.timeline.changes import Change, change
+from console.timeline.models import INSTALLATION, Stream
+
+__all__ = ["create_cluster", "set_standard", "set_target", "switch", "wake_pool"]
+
+CREATE = "capacity.create_cluster"
+TARGET, STANDARD = "The preemptible target", "The number of standard GPUs"
+
+
+def set_target(actor: Actor, cluster: Cluster, gpus: int, based_on: int | None = None) -> Cluster:
+    """Ask for preemptible GPUs. `based_on` is a revision of the cluster's stream that the caller has seen.
+
+    Returns the cluster as it is now. Asking for what is asked for already changes and writes nothing. Raises Conflict with the
+    newer target (`desired`, `target_revision`, `set_by`) where somebody was faster, Unprocessable for a number that cannot be.
+    A number above the pool is fine: it waits (DESIGN 6).
+    """
+    actor.require(cluster.project_id, Role.OPERATOR)
+    whole_nodes(gpus, cluster.gpu_type.gpus_per_node, TARGET, GPUS_PARAM)
+    with change() as made:
+        mine = _lock(made, cluster)
+        before = mine.desired_preemptible_gpus
+        if gpus == before:
+            return mine
+        if based_on is not None and based_on < mine.target_revision:
+            raise _overtaken(mine)
+        if gpus > before:
+            _within_quota(mine.project, gpus, before)
+        mine.desired_preemptible_gpus = gpus
+        mine.target_set_by, mine.target_set_at = actor.name, made.now
+        made.save(mine.stream, mine, "desired_preemptible_gpus", "target_set_by", "target_set_at")
+        made.stamp(mine.stream, mine, "target_revision")
+        _say(made, actor, mine, "TargetChanged", f"Preemptible target from {before} to {gpus}", before, gpus)
+        audit(actor, "cluster.target.set", mine.name, mine.project, {"gpus": before}, {"gpus": gpus})
+        record_level(made, mine)
+        wake_pool(mine.region_id, mine.gpu_type_id)
+    return mine
+
+
+def set_standard(actor: Actor, cluster: Cluster, gpus: int) -> Cluster:
+    """Ask for standard GPUs, at least one node. Raises Unprocessable."""
+    actor.require(cluster.project_id, Role.OPERATOR)
+    some_standard(gpus, cluster.gpu_type.gpus_per_node)
+    with change() as made:
+        mine = _lock(made, cluster)
+        before = mine.desired_standard_gpus
+        if gpus == before:
+            return mine
+        mine.desired_standard_gpus = gpus
+        made.save(mine.stream, mine, "desired_standard_gpus")
+        _say(made, actor, mine, "StandardChanged", f"Standard GPUs from {before} to {gpus}", before, gpus)
+        audit(actor, "cluster.standard.set", mine.name, mine.project, {"gpus": before}, {"gpus": gpus})
+        wake_pool(mine.region_id, mine.gpu_type_id)
+    return mine
+
+
+def create_cluster(
+    actor: Actor, project: Project, name: str, region: str, gpu_type: str, standard: int, preemptible: int = 0
+) -> Cluster:
+    """Ask for a cluster. Its Kubernetes API is made by a worker; `region` and `gpu_type` are names of a pool.
+
+    Raises Unprocessable for a name or number that cannot be, Conflict for a name that the project has already.
+    """
+    actor.require(project.pk, Role.ADMIN)
+    name = clean_name(name)
+    pool = Pool.objects.select_related("region", "gpu_type").filter(region_id=region, gpu_type_id=gpu_type).first()
+    if pool is None:
+        raise _no_such_pool()
+    step = pool.gpu_type.gpus_per_node
+    some_standard(standard, step)
+    whole_nodes(preemptible, step, TARGET, GPUS_PARAM)
+    with change() as made:
+        Project.objects.select_for_update(no_key=True).get(
+            pk=project.pk
+        )  # two of one name at a time would meet at the constraint
+        if Cluster.objects.filter(project=project, name=name).exists():
+            raise Conflict(f"{project.name} has a cluster named {name} already.", param="name", code="name_taken")
+        _within_quota(project, preemptible, 0)
+        cluster = Cluster(
+            project=project,
+            name=name,
+            region=pool.region,
+            gpu_type=pool.gpu_type,
+            status_why="its Kubernetes API is being created",
+            created_at=made.now,
+            desired_standard_gpus=standard,
+            desired_preemptible_gpus=preemptible,
+            target_set_by=actor.name,
+            target_set_at=made.now,
+        )
+        new_stream(cluster).save(force_insert=True)
+        made.save(cluster.stream, cluster)
+        made.stamp(cluster.stream, cluster, "target_revision")
+        _say(made, actor, cluster, "ClusterCreated", f"{name} asked for: {standard} standard, {preemptible} preemptible GPUs")
+        after = {"region": region, "gpu_type": gpu_type, "standard": standard, "preemptible": preemptible}
+        audit(actor, "cluster.create", name, project, after=after)
+        enqueue_on_commit(CREATE, str(cluster.pk))
+    return cluster
+
+
+def switch(actor: Actor, on: bool, why: str = "") -> Automation:
+    """Stop or start everything that automation would begin: launches, drains, repairs. Running preemption drains finish."""
+    if not actor.fleet_operator:
+        raise Forbidden("Only a fleet operator stops or starts automation. An administrator can name one.")
+    Stream.objects.get_or_create(pk=INSTALLATION, defaults={"kind": Stream.Kind.INSTALLATION})
+    Automation.objects.get_or_create(pk=1)
+    with change() as made:
+        row = Automation.objects.select_for_update().get(pk=1)
+        if row.on == on:
+            return row
+        row.on, row.why = on, why.replace("\x00", "\ufffd")[:300]
+        row.changed_by, row.changed_at = actor.name, made.now
+        row.save()
+        reason, verb = ("AutomationStarted", "started") if on else ("AutomationStopped", "stopped")
+        message = f"Automation {verb} by {actor.name}" + (f": {row.why}" if row.why else "")
+        clusters = made.lock(Cluster.objects.all())
+        for stream in (INSTALLATION, *(cluster.stream for cluster in clusters)):
+            made.entry(stream, reason, message, actor=doer(actor))
+        for cluster in clusters:  # their panels say why nothing comes
+            made.save(cluster.stream, cluster)
+        audit(actor, "automation.switch", "automation", before={"on": not on}, after={"on": on, "why": row.why})
+        wake(Pool.objects.values_list("pk", flat=True))
+    return row
+
+
+def _lock(made: Change, cluster: Cluster) -> Cluster:
+    found = made.lock(Cluster.objects.select_related("project", "region", "gpu_type").filter(pk=cluster.pk))
+    if not found or found[0].status == Cluster.Status.DELETING:
+        raise Conflict(f"{cluster.name} is being deleted.", code="deleting")
+    return found[0]
+
+
+def _overtaken(cluster: Cluster) -> Conflict:
+    return Conflict(
+        f"{cluster.target_set_by} changed the target to {cluster.desired_preemptible_gpus} GPUs meanwhile. "
+        "Look at it and ask again if you still want to.",
+        param=GPUS_PARAM,
+        code="target_changed",
+        desired=cluster.desired_preemptible_gpus,
+        target_revision=cluster.target_revision,
+        set_by=cluster.target_set_by,
+    )
+
+
+def _within_quota(project: Project, gpus: int, before: int) -> None:
+    """What all clusters of a project ask for stays within the setting. The project's row is the lock: clusters share it."""
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    asked = Cluster.objects.filter(project=project).aggregate(sum=Sum("desired_preemptible_gpus"))["sum"] or 0
+    left = max(0, settings.QUOTA_GPUS - (asked - before))
+    if gpus > left:
+        raise Unprocessable(
+            f"{project.name} may ask for {settings.QUOTA_GPUS} preemptible GPUs in all; {left} are left for this cluster.",
+            param=GPUS_PARAM,
+            code="quota",
+            most=left,
+        )
+
+
+def _no_such_pool() -> Unprocessable:
+    pools = ", ".join(
+        f"{region} {gpu_type}"
+        for region, gpu_type in Pool.objects.order_by("region", "gpu_type").values_list("region_id", "gpu_type_id")
+    )
+    return Unprocessable(f"There is no such pool. There are: {pools or 'none yet'}.", param="gpu_type", code="no_pool")
+
+
+def _say(
+    made: Change, actor: Actor, cluster: Cluster, reason: str, message: str, before: int | None = None, after: int | None = None
+) -> None:
+    data = {} if before is None else {"from": before, "to": after}
+    made.entry(cluster.stream, reason, message, actor=doer(actor), subject=("Cluster", cluster.name, str(cluster.pk)), data=data)
