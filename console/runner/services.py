@@ -35,7 +35,7 @@ def servers(state: Path, python: Path, database: bool = True, queue: bool = True
         if database:
             stack.enter_context(_running(python, postgres_process(place, sockets), state))
             addresses["DATABASE_URL"] = postgres.address(sockets, "halftide")
-            command = [python, "-m", "console.runner.databases", addresses["DATABASE_URL"]]
+            command = [str(python), "-m", "console.runner.databases", addresses["DATABASE_URL"]]
             subprocess.run(command, cwd=ROOT, check=True)
         if queue:
             data = state / "redis"
@@ -47,7 +47,7 @@ def servers(state: Path, python: Path, database: bool = True, queue: bool = True
 
 @contextmanager
 def _running(python: Path, process: Process, state: Path) -> Iterator[None]:
-    command = [python, "-m", "console.runner.child", process.death, process.user or "-", *process.command]
+    command = [str(python), "-m", "console.runner.child", process.death, process.user or "-", *process.command]
     with (state / "log" / f"{process.name}.log").open("ab") as log:
         child = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, PARENT: str(os.getpid())}, stdin=subprocess.DEVNULL, stdout=log,
