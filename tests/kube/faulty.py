@@ -70,7 +70,7 @@ class Faulty:
         self.requests: list[Request] = []
         self.clock: Callable[[], float] = lambda: 0.0
         self.under_way = self.most_under_way = 0
-        self.hold: asyncio.Event | None = None
+        self.hold: asyncio.Event | asyncio.Barrier | None = None
         self._script: dict[tuple[str, str], list[Answerer]] = defaultdict(list)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -60,7 +60,9 @@ async def test_a_patch_that_names_another_uid_is_a_conflict(server: Faulty, kube
 
 
 @pytest.mark.parametrize(
-    ("by", "lifted"), [("halftide", True), ("person:ada", False), (None, False)], ids=["ours", "a person's, on our page", "kubectl's"]
+    ("by", "lifted"),
+    [("halftide", True), ("person:ada", False), (None, False)],
+    ids=["ours", "a person's, on our page", "kubectl's"],
 )
 async def test_only_a_cordon_with_our_mark_is_lifted(server: Faulty, kube: Kube, by: str | None, lifted: bool) -> None:
     notes = {marks.DRAIN_CAUSE: "repair"} | ({marks.CORDONED_BY: by} if by else {})

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
+from itertools import pairwise
 from typing import TypeVar
 
 import pytest
@@ -78,7 +79,7 @@ async def test_an_expired_version_is_answered_by_a_new_list_each_time(
     assert [r.query["resourceVersion"] for r in server.asked("WATCH", NODES)] == ["100", "101", "102", "200"]
     assert all(isinstance(failed.error, Expired) for failed in of(Failed, came))
     listed_at = [r.tick for r in server.asked("GET", NODES)]
-    assert all(later - earlier >= 1 for earlier, later in zip(listed_at, listed_at[1:], strict=False))
+    assert all(later - earlier >= 1 for earlier, later in pairwise(listed_at))
 
 
 async def test_a_silent_stream_is_given_up_and_resumed(server: Faulty, kube: Kube, clock: Clock) -> None:
@@ -163,7 +164,10 @@ async def test_an_unreadable_object_is_told_and_left_out_and_the_stream_goes_on(
     server.on("GET", NODES, Reply(listing(node("a"), {"metadata": None}, "text", version=100)))
     server.on("WATCH", NODES, Stream((nameless, unknown, change("ADDED", node("b", 103))), "silence"))
     came = await until(kube, clock, lambda came: of(Change, came))
-    assert of(Listed, came)[0].listing.broken == ("One of the nodes has no name or no uid.", "One of the nodes is no JSON object.")
+    assert of(Listed, came)[0].listing.broken == (
+        "One of the nodes has no name or no uid.",
+        "One of the nodes is no JSON object.",
+    )
     assert len(of(Failed, came)) == 4
     assert {failed.next_try for failed in of(Failed, came)} == {clock.start}
     assert len(server.asked("WATCH", NODES)) == 1
