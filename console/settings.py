@@ -139,7 +139,7 @@ LOGIN_REDIRECT_URL = "/"
 
 # Sign-in. allauth keeps the accounts; what is checked is ours (`accounts.oidc`). Nobody signs up or in by password.
 OIDC_APPS = environment.from_environment() + (
-    [environment.demo(f"http://127.0.0.1:{IDP_PORT}", SECRET_KEY)] if DEMO else []
+    [environment.demo(f"http://127.0.0.1:{IDP_PORT}")] if DEMO else []
 )
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {"APPS": OIDC_APPS, "provider_class": "console.accounts.oidc.provider.Provider"},

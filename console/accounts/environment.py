@@ -3,8 +3,6 @@
 Read by settings, before Django stands; a role is its number (`accounts.models.Role`).
 """
 
-import hashlib
-import hmac
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -63,18 +61,13 @@ def from_environment() -> list[dict[str, Any]]:
     ]
 
 
-def demo_client_secret(secret_key: str) -> str:
-    """Known to both processes of the demo and to nobody else, without being written down."""
-    return hmac.new(secret_key.encode(), b"halftide demo client", hashlib.sha256).hexdigest()
-
-
-def demo(issuer: str, secret_key: str) -> dict[str, Any]:
-    """The demo's own provider, with a button for each person."""
+def demo(issuer: str) -> dict[str, Any]:
+    """The demo's own provider, with a button for each person. Its client secret is made by `make up` for both processes."""
     return {
         "provider_id": "demo",
         "name": "the demo's identity provider",
         "client_id": "halftide",
-        "secret": demo_client_secret(secret_key),
+        "secret": env.secret("HALFTIDE_OIDC_CLIENT_SECRET", "halftide-demo"),
         "settings": {"server_url": issuer, "rules": role_map("the demo's role map", DEMO_MAP), "people": DEMO_PEOPLE},
     }
 

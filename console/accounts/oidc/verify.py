@@ -116,7 +116,7 @@ def _check_audience(claims: Claims, provider: Provider) -> None:
     if (party is None and len(many) > 1) or (party is not None and party != provider.client_id):
         raise Refused(
             "The token was handed to another application.",
-            f"Its `azp` must be HALFTIDE_OIDC_CLIENT_ID, {provider.client_id}; only where `aud` names one application may it be left out.",
+            f"Its `azp` must be HALFTIDE_OIDC_CLIENT_ID, {provider.client_id}, and must be there when `aud` names several.",
         )
 
 
@@ -127,7 +127,7 @@ def _check_times(claims: Claims, now: float) -> None:
     if ahead > LEEWAY:
         raise Refused(
             "The token is from the future.",
-            f"The provider's clock is {ahead:.0f} s ahead of Halftide's; {LEEWAY} s are accepted. Let both clocks follow a time server.",
+            f"The provider's clock is {ahead:.0f} s ahead of Halftide's (accepted: {LEEWAY} s). Let both follow a time server.",
         )
     if now - expires >= LEEWAY:
         raise Refused(
