@@ -1,0 +1,207 @@
+"""The provider's control API: what Halftide's `simulated` provider, its demo and its tests talk to. JSON, one bearer token."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from console.simulator.cluster import Cluster, Identity
+from console.simulator.faults import BadFault
+from console.simulator.faults import parse as parse_fault
+from console.simulator.kubernetes.discovery import VERSION
+from console.simulator.machines.client import Call
+from console.simulator.provider.fleet import Fleet, NoCapacity, UnknownPool
+from console.simulator.provider.machine import Machine
+from console.simulator.values import Json, loads
+from console.simulator.web import Request, Response, answer
+
+LONGEST_WAIT = 10.0  # seconds a long poll may ask for
+LAUNCH = ("token", "region", "gpu_type", "cluster_id", "node_name", "compute_class")
+
+
+class World(Protocol):
+    """What the control API moves."""
+
+    fleet: Fleet
+    clusters: dict[str, Cluster]
+
+    def server(self, cluster: str) -> str:
+        """The URL of a cluster's API."""
+
+    def kubeconfig(self, cluster: Cluster) -> str:
+        """A cluster's own kubeconfig."""
+
+    def add_cluster(self, identity: Identity) -> Cluster:
+        """Make a cluster, or find it."""
+
+    def remove_cluster(self, cluster: str) -> None:
+        """End a cluster."""
+
+    async def add_workload(self, cluster: str, item: Json) -> list[Call]:
+        """Start a workload on a cluster."""
+
+
+class Nonsense(Exception):
+    """A request that cannot be understood; its text says why."""
+
+
+def _body(request: Request) -> Json:
+    try:
+        body = loads(request.body or b"{}")
+    except ValueError as error:
+        raise Nonsense("The body is no JSON.") from error
+    if not isinstance(body, dict):
+        raise Nonsense("The body must be a JSON object.")
+    return body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise Nonsense(f"{name} must be a text that is not empty.")
+    return value
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Nonsense(f"{name} must be a number.") from error
+
+
+async def respond(world: World, request: Request) -> Response:
+    """Answer one request below `/control`."""
+    what, *rest = request.path.removeprefix("/control/").split("/")
+    try:
+        match request.method, what, rest:
+            case "GET", "pools", []:
+                return await _pools(world, request)
+            case "GET", "pools", [region, gpu_type]:
+                return answer(world.fleet.shown((region, gpu_type)))
+            case "GET", "machines", []:
+                found = world.fleet.machines(request.query.get("region", ""), request.query.get("gpu_type", ""))
+                return answer({"machines": [machine.shown() for machine in found]})
+            case "POST", "machines", []:
+                return _launch(world, _body(request))
+            case "GET" | "DELETE", "machines", [token]:
+                return _machine(world, request.method, token)
+            case "POST", "machines", [token, "lose"]:
+                lost = world.fleet.lose(token)
+                return answer(lost.shown(), 202) if lost else answer({"reason": "NoMachine"}, 404)
+            case "GET", "clusters", []:
+                return answer({"clusters": [_cluster(world, cluster) for cluster in world.clusters.values()]})
+            case "POST", "clusters", []:
+                return _add_cluster(world, _body(request))
+            case "DELETE", "clusters", [cluster]:
+                if cluster in world.clusters:
+                    world.remove_cluster(cluster)
+                return answer({}, 202)
+            case "POST", "workloads", []:
+                return await _add_workload(world, _body(request))
+            case "POST", "demand", []:
+                return _demand(world, _body(request))
+            case "POST" | "DELETE", "faults", []:
+                return _faults(world, request)
+            case "POST", "boot", []:
+                seconds = _body(request).get("seconds")
+                if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+                    raise Nonsense("seconds must be a number that is not negative.")
+                world.fleet.boot_seconds = float(seconds)
+                return answer({"boot_seconds": world.fleet.boot_seconds})
+            case "GET", "requests", []:
+                return _requests(world, request.query)
+    except (Nonsense, BadFault) as error:
+        return answer({"reason": "Invalid", "message": str(error)}, 400)
+    except UnknownPool as error:
+        return answer({"reason": "NoPool", "message": str(error)}, 404)
+    return answer({"reason": "NotFound", "message": f"There is no {request.method} {request.path}."}, 404)
+
+
+async def _pools(world: World, request: Request) -> Response:
+    if wait := request.query.get("wait"):
+        seconds = min(LONGEST_WAIT, _number(request.query.get("timeout", "10"), "timeout"))
+        await world.fleet.wait(int(_number(wait, "wait")), max(0.0, seconds))
+    return answer({"version": world.fleet.version, "pools": world.fleet.pools()})
+
+
+def _launch(world: World, body: Json) -> Response:
+    fields = {name: _text(body, name) for name in LAUNCH}
+    if fields["cluster_id"] not in world.clusters:
+        return answer({"reason": "NoCluster"}, 404)
+    labels, taints = body.get("labels") or {}, body.get("taints") or []
+    if not isinstance(labels, dict) or not isinstance(taints, list):
+        raise Nonsense("labels must be an object and taints a list.")
+    asked = Machine(
+        fields["token"], "", fields["region"], fields["gpu_type"], fields["cluster_id"], fields["node_name"], fields["compute_class"],
+        ip="", asked_at="", labels=labels, taints=taints,
+    )  # fmt: skip
+    try:
+        machine, new = world.fleet.launch(asked)
+    except NoCapacity as error:
+        return answer({"reason": "NoCapacity", "message": str(error)}, 409)
+    return answer(machine.shown(), 201 if new else 200)
+
+
+def _machine(world: World, method: str, token: str) -> Response:
+    machine = world.fleet.machine(token) if method == "GET" else world.fleet.terminate(token)
+    if machine is None:
+        return answer({"reason": "NoMachine"}, 404)
+    return answer(machine.shown(), 200 if method == "GET" else 202)
+
+
+def _cluster(world: World, cluster: Cluster) -> Json:
+    identity = cluster.identity
+    shown = {"id": identity.id, "name": identity.name, "region": identity.region, "kubernetes_version": identity.version}
+    return shown | {"server": world.server(identity.id), "kubeconfig": world.kubeconfig(cluster)}
+
+
+def _add_cluster(world: World, body: Json) -> Response:
+    key, name, region = (_text(body, field) for field in ("id", "name", "region"))
+    if "/" in key:
+        raise Nonsense("id must not contain a slash.")
+    known = key in world.clusters
+    cluster = world.add_cluster(Identity(key, name, region, str(body.get("kubernetes_version") or VERSION), token=""))
+    return answer(_cluster(world, cluster), 200 if known else 201)
+
+
+async def _add_workload(world: World, body: Json) -> Response:
+    cluster = _text(body, "cluster_id")
+    if cluster not in world.clusters:
+        return answer({"reason": "NoCluster"}, 404)
+    if body.get("kind") not in ("Job", "ReplicaSet", "DaemonSet", "Pod"):
+        raise Nonsense("kind must be Job, ReplicaSet, DaemonSet or Pod.")
+    for name in ("namespace", "name", "image"):
+        _text(body, name)
+    made = await world.add_workload(cluster, body)
+    return answer({"made": [call.path for call in made]}, 201)
+
+
+def _demand(world: World, body: Json) -> Response:
+    key, machines = (_text(body, "region"), _text(body, "gpu_type")), body.get("machines")
+    if machines is not None and (isinstance(machines, bool) or not isinstance(machines, int) or machines < 0):
+        raise Nonsense("machines must be a whole number that is not negative.")
+    world.fleet.demand(key, machines, auto=bool(body.get("auto", False)))
+    return answer(world.fleet.shown(key))
+
+
+def _faults(world: World, request: Request) -> Response:
+    body = _body(request)
+    key = body.get("cluster_id") or request.query.get("cluster_id", "")
+    cluster = world.clusters.get(key)
+    if cluster is None:
+        return answer({"reason": "NoCluster"}, 404)
+    if request.method == "DELETE":
+        cluster.faults.clear()
+        return answer({})
+    if body.get("kind") == "compact":
+        cluster.store.compact()
+    else:
+        cluster.faults.add(parse_fault(body))
+    return answer({}, 201)
+
+
+def _requests(world: World, query: Mapping[str, str]) -> Response:
+    cluster = world.clusters.get(query.get("cluster_id", ""))
+    if cluster is None:
+        return answer({"reason": "NoCluster"}, 404)
+    since = query.get("since", "")
+    return answer([asdict(asked) for asked in cluster.asked if asked.at > since])

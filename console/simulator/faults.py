@@ -1,0 +1,158 @@
+"""What can be made to go wrong between a cluster and those outside it, for tests. The machines inside are not touched:
+a fault stands for the way to the API, not for the API's own world.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
+
+from console.simulator.kubernetes.errors import ApiError
+from console.simulator.kubernetes.streams import error_line
+from console.simulator.values import Json
+from console.simulator.web import Response
+
+KINDS = {
+    "down": "503 for every request, and open watches end",
+    "status": "an error status of your choice (`code`, `reason`, `message`, `retry_after`)",
+    "delay": "each request waits `seconds` before it is served",
+    "garbage": "an answer that is no JSON; in a watch, such a line",
+    "expired": "410: as HTTP status of a list, as ERROR event of a watch",
+    "silent": "watches stay open and say nothing",
+    "cut": "the next line of a watch stops in its middle and the stream ends",
+}
+NUMBERS = ("code", "retry_after", "seconds", "times")
+
+
+class BadFault(Exception):
+    """A fault that makes no sense; its text says why."""
+
+
+@dataclass
+class Fault:
+    """One fault; empty `verbs` or `resources` mean all, `times` counts down where it is set."""
+
+    kind: str
+    verbs: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    code: int = 500
+    reason: str = "InternalError"
+    message: str = "a fault was asked for"
+    retry_after: int = 0
+    seconds: float = 0.0
+    times: int | None = None
+    until: float = field(default=float("inf"))
+
+    def hits(self, verb: str, resource: str) -> bool:
+        """Whether it concerns this request, and has not run out."""
+        spent = (self.times is not None and self.times < 1) or time.monotonic() > self.until
+        return not spent and (not self.verbs or verb in self.verbs) and (not self.resources or resource in self.resources)
+
+    def spend(self) -> None:
+        """Count one use."""
+        if self.times is not None:
+            self.times -= 1
+
+
+def parse(body: Json) -> Fault:
+    """A fault from a request. Raises BadFault."""
+    kind = body.get("kind")
+    if kind not in KINDS:
+        raise BadFault(f"kind must be one of {', '.join(KINDS)}.")
+    fault = Fault(str(kind), frozenset(body.get("verbs") or ()), frozenset(body.get("resources") or ()))
+    for name in NUMBERS:
+        value = body.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            raise BadFault(f"{name} must be a number that is not negative.")
+    fault.code = int(body.get("code", fault.code))
+    fault.reason, fault.message = str(body.get("reason", fault.reason)), str(body.get("message", fault.message))
+    fault.retry_after, fault.seconds = int(body.get("retry_after", 0)), float(body.get("seconds", 0))
+    fault.times = None if body.get("times") is None else int(body["times"])
+    if body.get("for_seconds") is not None:
+        fault.until = time.monotonic() + float(body["for_seconds"])
+    return fault
+
+
+class Faults:
+    """The faults of one cluster."""
+
+    def __init__(self) -> None:
+        self._active: list[Fault] = []
+        self._changed = asyncio.Event()
+
+    def add(self, fault: Fault) -> None:
+        """From now on."""
+        self._active.append(fault)
+        self._wake()
+
+    def clear(self) -> None:
+        """All well again."""
+        self._active.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _pick(self, kinds: Iterable[str], verb: str, resource: str) -> Fault | None:
+        return next((fault for fault in self._active if fault.kind in kinds and fault.hits(verb, resource)), None)
+
+    async def before(self, verb: str, resource: str) -> Response | None:
+        """What comes instead of an answer, if anything does."""
+        if delay := self._pick(("delay",), verb, resource):
+            delay.spend()
+            await asyncio.sleep(delay.seconds)
+        kinds = ("down", "status") if verb == "watch" else ("down", "status", "garbage", "expired")
+        fault = self._pick(kinds, verb, resource)
+        if fault is None:
+            return None
+        fault.spend()
+        if fault.kind == "garbage":
+            return Response(200, b"<html><body>It works!</body></html>", "text/html")
+        if fault.kind == "down":
+            return ApiError(503, "ServiceUnavailable", "the server is currently unable to handle the request").response()
+        if fault.kind == "expired":
+            return ApiError(410, "Expired", "The resourceVersion for the provided list is too old.").response()
+        error = ApiError(fault.code, fault.reason, fault.message).response()
+        headers = {"retry-after": str(fault.retry_after)} if fault.retry_after else {}
+        return Response(error.status, error.body, headers=headers)
+
+    async def through(self, chunks: AsyncGenerator[bytes, None], resource: str) -> AsyncGenerator[bytes, None]:
+        """A watch with its faults, those too that come while it is open."""
+        waiting = asyncio.ensure_future(anext(chunks, None))
+        try:
+            while True:
+                changed = asyncio.ensure_future(self._changed.wait())
+                await asyncio.wait({waiting, changed}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                fault = self._pick(("down", "garbage", "expired", "silent", "cut"), "watch", resource)
+                if fault is not None and fault.kind == "silent":
+                    await self._until_changed(fault)
+                    continue
+                if fault is not None and (fault.kind != "cut" or waiting.done()):
+                    fault.spend()
+                    if fault.kind == "cut":
+                        yield (waiting.result() or b"")[:20]
+                    elif fault.kind == "expired":
+                        yield error_line(ApiError(410, "Expired", "too old resource version: 1 (2)"))
+                    elif fault.kind == "garbage":
+                        yield b"<html>this is no JSON</html>\n"
+                    return
+                if waiting.done():
+                    chunk = waiting.result()
+                    if chunk is None:
+                        return
+                    yield chunk
+                    waiting = asyncio.ensure_future(anext(chunks, None))
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await chunks.aclose()
+
+    async def _until_changed(self, fault: Fault) -> None:
+        wait = self._changed.wait()
+        try:
+            async with asyncio.timeout(max(0.0, fault.until - time.monotonic()) if fault.until != float("inf") else None):
+                await wait
+        except TimeoutError:
+            return

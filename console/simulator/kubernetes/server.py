@@ -1,0 +1,279 @@
+"""One cluster's API: from a request to the store and back. Every handler is one step of the event loop, so no locks."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from console.simulator.values import Json, copy, loads, stamp
+from console.simulator.kubernetes import deletion, discovery, errors, eviction, events_view, listing, patches, streams, writes
+from console.simulator.kubernetes.errors import ApiError
+from console.simulator.kubernetes.paths import Target, parse
+from console.simulator.kubernetes.render import Renderer, form
+from console.simulator.kubernetes.resources import BUDGETS, EVENTS, NAMESPACES, NEW_EVENTS, NODES, PODS
+from console.simulator.kubernetes.store import Record, Store
+from console.simulator.web import Request, Response, Stream, answer
+
+Clock = Callable[[], datetime]
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+BODY_TYPES = ("application/json", "application/yaml", "")
+
+
+def verb_of(request: Request, target: Target) -> str:
+    """The API's own word for what a request does: what RBAC and the request log speak of."""
+    if request.method == "GET":
+        if request.query.get("watch") in ("true", "1"):
+            return "watch"
+        return "get" if target.name else "list"
+    if request.method == "DELETE":
+        return "delete" if target.name else "deletecollection"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(request.method, request.method.lower())
+
+
+class Api:
+    """The API server of one cluster."""
+
+    def __init__(self, store: Store, clock: Clock, version: str = discovery.VERSION) -> None:
+        self.store = store
+        self.version = version
+        self._clock = clock
+        for name in SYSTEM_NAMESPACES:
+            if store.get(NAMESPACES, "", name) is None:
+                store.put(NAMESPACES, writes.created(NAMESPACES, {"metadata": {"name": name}}, "", clock()))
+
+    async def __call__(self, request: Request) -> Response | Stream:
+        """Answer one request; refusals are Status bodies."""
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            return error.response()
+
+    def _answer(self, request: Request) -> Response | Stream:
+        if request.path in ("/healthz", "/livez", "/readyz"):
+            return Response(200, b"ok", "text/plain; charset=utf-8")
+        found = discovery.document(request.path, request.headers.get("host", ""), self.version)
+        if found is not None:
+            if request.method != "GET":
+                raise errors.method_not_allowed()
+            return answer(found)
+        target = parse(request.path)
+        if target is None:
+            if request.path.startswith(("/api/", "/apis/")):
+                raise errors.unknown_path()
+            return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
+        return self._resource(request, target)
+
+    def _resource(self, request: Request, target: Target) -> Response | Stream:
+        renderer = self._renderer(request, target)
+        match verb_of(request, target), target.subresource:
+            case "watch", "":
+                if target.name:
+                    query = {**request.query, "fieldSelector": f"metadata.name={target.name}"}
+                    return Stream(streams.lines(self.store, streams.parse(target, query, renderer)))
+                return Stream(streams.lines(self.store, streams.parse(target, request.query, renderer)))
+            case "list", "":
+                return listing.respond(self.store, target, request.query, renderer)
+            case "get", "" | "status":
+                return Response(200, renderer.one(self._find(target)))
+            case "get", "log":
+                return self._log(target)
+            case "create", "" if not target.name:
+                return self._create(request, target, renderer)
+            case "create", "eviction":
+                return self._evict(request, target)
+            case "create", "binding":
+                return self._bind(request, target)
+            case "update", "" | "status" | "finalize" if target.name:
+                return self._update(request, target, renderer)
+            case "patch", "" | "status" if target.name:
+                return self._patch(request, target, renderer)
+            case "delete", "":
+                return self._delete(request, target, renderer)
+            case "deletecollection", "":
+                return self._delete_all(request, target, renderer)
+        raise errors.method_not_allowed()
+
+    def _renderer(self, request: Request, target: Target) -> Renderer:
+        shape = form(request.headers.get("accept", ""))
+        return Renderer(target.resource, shape, self._clock, request.query.get("includeObject", "Metadata"))
+
+    def _find(self, target: Target) -> Record:
+        record = self.store.get(target.resource, target.namespace, target.name)
+        if record is None:
+            raise errors.not_found(target.resource, target.name)
+        return record
+
+    def _body(self, request: Request, *, patch: bool = False) -> Any:
+        kind = request.headers.get("content-type", "").split(";")[0].strip()
+        if not patch and kind not in BODY_TYPES:
+            raise errors.unsupported_body()
+        try:
+            return loads(request.body)
+        except ValueError as error:
+            what = "error decoding patch" if patch else "the object provided is unrecognized: couldn't get version/kind; json parse error"
+            raise errors.bad_request(f"{what}: {error}") from error
+    def _create(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        resource = target.resource
+        body = writes.accepted(resource, self._body(request))
+        namespace = target.namespace or ("default" if resource.namespaced else "")
+        if resource.namespaced:
+            self._open_namespace(namespace)
+        if resource is NEW_EVENTS:
+            body = events_view.to_core(body)
+        if resource.key == EVENTS.key:
+            body = events_view.completed(body, namespace)
+        fresh = writes.created(resource, body, namespace, self._clock())
+        name = fresh["metadata"]["name"]
+        if self.store.get(resource, namespace, name) is not None:
+            raise errors.already_exists(resource, name)
+        if _dry(request):
+            return Response(201, renderer.one(Record(0, fresh)))
+        return Response(201, renderer.one(self.store.put(resource, fresh)))
+
+    def _open_namespace(self, name: str) -> None:
+        found = self.store.get(NAMESPACES, "", name)
+        if found is None:
+            raise errors.not_found(NAMESPACES, name)
+        if "deletionTimestamp" in found.body["metadata"]:
+            message = f"unable to create new content in namespace {name} because it is being terminated"
+            raise ApiError(403, "Forbidden", message, {"name": name, "kind": "namespaces"})
+
+    def _update(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        old = self._find(target)
+        body = writes.accepted(target.resource, self._body(request))
+        if target.resource is NEW_EVENTS:
+            body = events_view.to_core(body)
+        new = writes.replaced(target.resource, old.body, body, subresource=target.subresource, put=True)
+        return Response(200, renderer.one(self._save(request, target, old, new)))
+
+    def _patch(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        resource, old = target.resource, self._find(target)
+        shown = events_view.to_new(old.body) if resource is NEW_EVENTS else old.body
+        whole = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
+        patch = self._body(request, patch=True)
+        body = writes.accepted(resource, patches.patched(request.headers.get("content-type", ""), whole, patch))
+        if resource is NEW_EVENTS:
+            body = events_view.to_core(body)
+        new = writes.replaced(resource, old.body, body, subresource=target.subresource)
+        return Response(200, renderer.one(self._save(request, target, old, new)))
+
+    def _save(self, request: Request, target: Target, old: Record, new: Json) -> Record:
+        """Write the next state: none where nothing changed, gone where the last finalizer went."""
+        if new == old.body:
+            return old
+        if _dry(request):
+            return Record(old.version, new)
+        new = copy(new)
+        metadata = new["metadata"]
+        waiting = "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds")
+        held = metadata.get("finalizers") or (new.get("spec") or {}).get("finalizers")
+        if waiting and not held:
+            return self.store.remove(target.resource, new)
+        return self.store.put(target.resource, new)
+
+    def _delete(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        asked = deletion.options(self._options(request), request.query)
+        record, gone = self.remove(target, asked, dry=_dry(request))
+        resource = target.resource
+        if resource.plural in ("pods", "namespaces") or not gone:
+            return Response(200, renderer.one(record))
+        group = {"group": resource.group} if resource.group else {}
+        details = {"name": target.name, **group, "kind": resource.plural, "uid": record.body["metadata"]["uid"]}
+        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+
+    def _options(self, request: Request) -> Json:
+        if not request.body:
+            return {}
+        body = self._body(request)
+        if not isinstance(body, dict):
+            raise errors.bad_request("DeleteOptions: no JSON object")
+        return dict(body)
+
+    def remove(self, target: Target, asked: deletion.Options, *, dry: bool = False) -> tuple[Record, bool]:
+        """Delete one object as far as it goes now; whether it is gone. Raises ApiError."""
+        record = self._find(target)
+        if problem := deletion.check(target.resource, record.body, asked):
+            raise problem
+        decision = deletion.decide(target.resource, record.body, asked, self._clock())
+        if decision.body is None or dry:
+            return record, decision.gone
+        if decision.gone:
+            return self.store.remove(target.resource, copy(decision.body)), True
+        return self.store.put(target.resource, copy(decision.body)), False
+
+    def _delete_all(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        asked = deletion.options(self._options(request), request.query)
+        listed = loads(listing.respond(self.store, target, request.query, Renderer(target.resource, "plain", self._clock)).body)
+        records = []
+        for item in listed["items"]:
+            metadata = item["metadata"]
+            one = Target(target.resource, metadata.get("namespace", ""), metadata["name"])
+            records.append(self.remove(one, asked, dry=_dry(request))[0])
+        return Response(200, renderer.many(records, {"resourceVersion": str(self.store.version)}))
+
+    def _evict(self, request: Request, target: Target) -> Response:
+        body = self._body(request)
+        if not isinstance(body, dict) or body.get("kind", "Eviction") != "Eviction":
+            raise errors.bad_request("the body is no Eviction")
+        pod = self._find(target).body
+        asked = deletion.options(body.get("deleteOptions") or {}, {})
+        dry = bool((body.get("deleteOptions") or {}).get("dryRun")) or _dry(request)
+        if not eviction.exempt(pod):
+            stored = self.store.in_namespace(BUDGETS, target.namespace)
+            guards = eviction.guarding(pod, (record.body for record in stored))
+            if problem := eviction.refusal(pod, guards):
+                raise problem
+            if problem := deletion.check(PODS, pod, asked):
+                raise problem
+            if guards and not dry and not eviction.spared(pod, guards[0]):
+                self._spend(guards[0], target.name)
+        if not dry:
+            self._condemn(target)
+        self.remove(target, asked, dry=dry)
+        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+    def _condemn(self, target: Target) -> None:
+        """Say in the pod's status that it was evicted, as the real server does before it deletes."""
+        pod: Json = copy(self._find(target).body)
+        conditions = pod["status"].setdefault("conditions", [])
+        if eviction.exempt(pod) or any(item["type"] == "DisruptionTarget" for item in conditions):
+            return
+        reason = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+        conditions.append({"type": "DisruptionTarget", "status": "True", "lastTransitionTime": stamp(self._clock()), **reason})
+        self.store.put(PODS, pod)
+
+    def _spend(self, budget: Json, pod: str) -> None:
+        """Take one disruption off a budget, until its controller counts again."""
+        changed: Json = copy(budget)
+        status = changed["status"]
+        status["disruptionsAllowed"] -= 1
+        status.setdefault("disruptedPods", {})[pod] = stamp(self._clock())
+        self.store.put(BUDGETS, changed)
+
+    def _bind(self, request: Request, target: Target) -> Response:
+        body = self._body(request)
+        node = (body.get("target") or {}).get("name", "") if isinstance(body, dict) else ""
+        pod: Json = copy(self._find(target).body)
+        if "deletionTimestamp" in pod["metadata"]:
+            why = f"pod {target.name} is being deleted, cannot be assigned to a host"
+            raise errors.conflict(PODS, target.name, why, kind="pods/binding")
+        if held := pod["spec"].get("nodeName"):
+            why = f'pod {target.name} is already assigned to node "{held}"'
+            raise errors.conflict(PODS, target.name, why, kind="pods/binding")
+        pod["spec"]["nodeName"] = node
+        others = [item for item in pod["status"].get("conditions") or [] if item["type"] != "PodScheduled"]
+        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": stamp(self._clock())}
+        pod["status"]["conditions"] = [*others, scheduled]
+        self.store.put(PODS, pod)
+        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+    def _log(self, target: Target) -> Response:
+        pod = self._find(target).body
+        node = pod["spec"].get("nodeName", "")
+        if not node or self.store.get(NODES, "", node) is None:
+            raise errors.bad_request(f"pod {target.name} does not have a host assigned")
+        text = f"{pod['status'].get('startTime', '')} {target.name} on {node}: a simulated container keeps no log\n"
+        return Response(200, text.encode(), "text/plain")
+
+
+def _dry(request: Request) -> bool:
+    return request.query.get("dryRun") == "All"
