@@ -17,6 +17,7 @@ from console.simulator.values import Json
 log = logging.getLogger(__name__)
 SETTLE = 0.05  # seconds to gather changes before a look
 LEASES_EVERY = 5.0  # seconds between looks at who is silent
+HUSH_SECONDS = 10.0  # the longest back-off of the real scheduler between two tries of a pod
 COLLECT_EVERY = 20.0  # seconds between looks for pods without a node
 PATHS = {
     "nodes": "/api/v1/nodes", "pods": "/api/v1/pods", "jobs": "/apis/batch/v1/jobs", "replica_sets": "/apis/apps/v1/replicasets",
@@ -42,6 +43,7 @@ class Controllers:
             view.listen(lambda kind, body: self._dirty.set())
         self.views["nodes"].listen(self._node_changed)
         self._known: dict[str, Json] = {}
+        self._said: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -64,8 +66,16 @@ class Controllers:
             await asyncio.sleep(SETTLE)
             self._dirty.clear()
             # One after the other, each on a fresh picture: a pod made by one is placed by the next.
-            for plan in (lifecycle.plan, workloads.plan, scheduler.plan, budgets.plan):
+            for plan in (lifecycle.plan, workloads.plan, self._schedule, budgets.plan):
                 await self._do(plan(self._snapshot(), self._clock()))
+
+    def _schedule(self, snapshot: Snapshot, now: datetime) -> list[Call]:
+        moment = time.monotonic()
+        self._said = {uid: at for uid, at in self._said.items() if moment - at < HUSH_SECONDS}
+        calls = scheduler.plan(snapshot, now, self._said)
+        failed = [call.body["involvedObject"]["uid"] for call in calls if call.body.get("reason") == "FailedScheduling"]
+        self._said |= dict.fromkeys(failed, moment)
+        return calls
 
     async def _do(self, calls: list[Call]) -> None:
         for call in calls:

@@ -46,13 +46,6 @@ def node_controller(node: Json, reason: str, message: str, now: datetime) -> Cal
     return _legacy(_about(node, "Node", node_uid=True), "node-controller", "", reason, message, "Normal", now)
 
 
-def workload_controller(owner: Json, kind: str, component: str, reason: str, message: str, now: datetime) -> Call:
-    """A workload controller about its object."""
-    metadata = owner["metadata"]
-    about = {"kind": kind, "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}
-    return _legacy(about, component, "", reason, message, "Normal", now)
-
-
 def scheduler(pod: Json, reason: str, message: str, now: datetime) -> Call:
     """The scheduler about a pod: events.k8s.io's kind, so `eventTime` and no count."""
     failed = reason == "FailedScheduling"

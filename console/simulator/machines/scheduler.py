@@ -1,7 +1,7 @@
 """Which pod goes where: selector, affinity, taints, cordon, GPUs. Pure, and of the real scheduler only what shows."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -108,8 +108,11 @@ def place(pod: Json, nodes: Sequence[Json], free: Mapping[str, Room]) -> tuple[s
     return None, f"0/{len(nodes)} nodes are available: {reasons}."
 
 
-def plan(snapshot: Snapshot, now: datetime) -> list[Call]:
-    """Bind what fits, oldest first; say of the rest why not, once for each new reason."""
+def plan(snapshot: Snapshot, now: datetime, hushed: Collection[str] = ()) -> list[Call]:
+    """Bind what fits, oldest first; say of the rest why not, once for each new reason.
+
+    `hushed` are the uids of which it was said a moment ago: the real one backs off too before it tries a pod again.
+    """
     waiting = [
         pod
         for pod in snapshot.pods
@@ -122,7 +125,7 @@ def plan(snapshot: Snapshot, now: datetime) -> list[Call]:
             free[name].gpus -= gpus(pod)
             free[name].pods -= 1
             calls += _bind(pod, name, now)
-        elif (condition(pod, "PodScheduled") or {}).get("message") != why:
+        elif pod["metadata"]["uid"] not in hushed and (condition(pod, "PodScheduled") or {}).get("message") != why:
             calls += _unschedulable(pod, why, now)
     return calls
 

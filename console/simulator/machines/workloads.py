@@ -65,7 +65,7 @@ def _surplus(pods: Sequence[Json], count: int) -> list[Call]:
     """The least useful go first: not placed, then not ready, then youngest."""
     ranked = sorted(pods, key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
     ranked.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), is_true(pod, "Ready")))
-    return [_delete(pod) for pod in ranked[:count]]
+    return [_delete(pod) for pod in ranked[: max(0, count)]]
 
 
 def _status(parent: Json, kind: str, status: Json) -> list[Call]:
