@@ -1,0 +1,119 @@
+"""What has changed on a cluster's page between two revisions: one composition for the socket and for the poll.
+
+Each row carries its own revision, so a browser never replaces a newer row by an older one (django/channels_redis#89), and
+doubled frames are harmless. A frame that would be too large is none: the page loads again, and says so
+(BlackBeltTechnology/pi-agent-dashboard#370).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from console.capacity import panels, picture, queries
+from console.capacity.drain_panel import render_drain
+from console.capacity.lines import Line
+from console.capacity.models import Drain
+from console.capacity.picture import Picture
+from console.clusters.models import Cluster, Machine, Node
+from console.timeline import queries as ledger
+from console.timeline.models import Tombstone
+from console.timeline.rows import render_entry
+
+STEP = 250  # revisions in one frame, so at most as many rows: some 400 kB of entries, far below any limit of a proxy
+
+
+@dataclass(frozen=True)
+class Row:
+    """A piece of the page as it is now. Kinds: entry, drain, cell, node, panel."""
+
+    kind: str
+    id: str
+    revision: int
+    html: str
+    sort: str = ""  # where a new cell or node belongs
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything up to `revision`; `gone` names cells and nodes (by key) that are no more."""
+
+    revision: int
+    epoch: str
+    at: datetime
+    rows: list[Row] = field(default_factory=list)
+    gone: list[dict[str, str]] = field(default_factory=list)
+
+    def payload(self) -> dict[str, Any]:
+        return {
+            "revision": self.revision,
+            "epoch": self.epoch,
+            "at": self.at.isoformat(),
+            "rows": [vars(row) for row in self.rows],
+            "gone": self.gone,
+        }
+
+
+def streams_of(cluster_id: UUID) -> list[UUID]:
+    """What a cluster's page must watch: its own stream, and its pool's, because that says what could be given."""
+    cluster = Cluster.objects.get(pk=cluster_id)
+    return [cluster.stream, queries.pool_of(cluster).pk]
+
+
+def spans(after: int, upto: int) -> list[tuple[int, int]]:
+    """The way from one revision to another in steps that fit a frame: each row has its own revision, so a step bounds the rows."""
+    return [(start, min(start + STEP, upto)) for start in range(after, upto, STEP)] or [(after, upto)]
+
+
+def compose(cluster_id: UUID, after: int, upto: int, epoch: str) -> Frame | None:
+    """The frame from one revision (excluded) to another; None where it would be too much for one.
+
+    With `after` equal to `upto` only the panel is drawn anew: something beside the cluster has changed, such as its pool.
+    """
+    if upto - after > STEP:
+        return None
+    cluster = Cluster.objects.select_related("region", "gpu_type", "project").get(pk=cluster_id)
+    span: dict[str, Any] = {"cluster": cluster, "revision__gt": after, "revision__lte": upto}
+    entries = ledger.since(cluster.stream, after, upto, STEP)
+    drains = list(Drain.objects.filter(**span).prefetch_related("verdicts"))
+    machines = list(Machine.objects.filter(**span).values_list("pk", flat=True))
+    nodes = list(Node.objects.filter(**span).values_list("pk", "machine_id"))
+    gone = ledger.gone_since(cluster.stream, after, upto, STEP)
+    frame = Frame(upto, epoch, timezone.now())
+    frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
+    frame.rows.extend(_tables(drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
+    if drains or machines or nodes or gone or cluster.revision > after or after == upto:
+        drawn = picture.read(cluster, frame.at)
+        _lines(frame, drawn, {pk.hex for pk in machines} | {(machine or node).hex for node, machine in nodes}, gone)
+        frame.rows.append(Row("panel", str(cluster.pk), upto, panels.render_panel(drawn)))
+    return frame
+
+
+def _tables(drains: list[Drain], shown: set[UUID], now: datetime) -> Iterator[Row]:
+    """The verdict tables of drains that changed, and of those whose entry is sent anew and comes with an empty slot."""
+    known = {drain.pk for drain in drains}
+    more = Drain.objects.filter(pk__in=shown - known).prefetch_related("verdicts") if shown - known else ()
+    for drain in (*drains, *more):
+        yield Row("drain", str(drain.pk), drain.revision, render_drain(drain, drain.verdicts.all(), now))
+
+
+def _lines(frame: Frame, drawn: Picture, changed: set[str], gone: list[Tombstone]) -> None:
+    """Cells and table rows of the machines and nodes that changed; those that have no line any more go."""
+    there = {line.key: line for line in drawn.lines}
+    nodes_gone = {UUID(stone.object_id).hex for stone in gone if stone.kind == "node"}
+    # A node that went leaves its machine's line behind, if any; which one is not known any more, but it has no node now.
+    shown = [line for line in drawn.lines if line.key in changed or (nodes_gone and not line.node_id)]
+    for line in shown:
+        frame.rows.extend(_both(line, drawn.dense, frame.revision))
+    for key in sorted((changed | nodes_gone) - there.keys()):
+        frame.gone.extend(({"kind": "cell", "id": key}, {"kind": "node", "id": key}))
+
+
+def _both(line: Line, dense: bool, revision: int) -> tuple[Row, Row]:
+    return (
+        Row("cell", line.key, revision, panels.render_cell(line, dense), line.sort),
+        Row("node", line.key, revision, panels.render_node(line), line.sort),
+    )
