@@ -64,7 +64,7 @@ def streams_of(cluster_id: UUID) -> list[UUID]:
 
 
 def spans(after: int, upto: int) -> list[tuple[int, int]]:
-    """The way from one revision to another in steps that fit a frame: each row has its own revision, so a step bounds the rows."""
+    """The way from one revision to another in steps that fit a frame: rows have their own revisions, so a step bounds them."""
     return [(start, min(start + STEP, upto)) for start in range(after, upto, STEP)] or [(after, upto)]
 
 
@@ -87,7 +87,12 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str) -> Frame | None
     frame.rows.extend(_tables(drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
     if drains or machines or nodes or gone or cluster.revision > after or after == upto:
         drawn = picture.read(cluster, frame.at)
-        _lines(frame, drawn, {pk.hex for pk in machines} | {(machine or node).hex for node, machine in nodes}, gone)
+        _lines(
+            frame,
+            drawn,
+            {pk.hex for pk in machines} | {(node if machine is None else machine).hex for node, machine in nodes},
+            gone,
+        )
         frame.rows.append(Row("panel", str(cluster.pk), upto, panels.render_panel(drawn)))
     return frame
 

@@ -7,7 +7,7 @@ Rights are checked again for everybody at once, on the access nudge and each 30 
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from uuid import UUID
@@ -98,7 +98,7 @@ class Hub:
             self._spawn(self._beat())
             self._spawn(self._check())
 
-    def _spawn(self, work: "asyncio.coroutines.Coroutine[object, object, None]") -> None:
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

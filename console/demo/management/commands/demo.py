@@ -1,0 +1,21 @@
+"""`manage.py demo`: the demo's fleet, people and keys. Refuses to run anywhere but in the demo, whose keys are public."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from console.demo import load
+
+
+class Command(BaseCommand):
+    help = "Load the demo: projects, people, API keys and clusters. Can be run again; what is there is left as it is."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        if not settings.DEMO:
+            raise CommandError("The demo's API keys are public, so it is loaded only where HALFTIDE_DEMO=1 is set.")
+        fixtures = settings.BASE_DIR / "fixtures"
+        load.catalogue(load.read(fixtures / "catalog.json"))
+        made = load.demo(load.read(fixtures / "demo.json"), timezone.now())
+        self.stdout.write(f"demo: {len(made)} clusters asked for")
