@@ -8,16 +8,17 @@ from uuid import UUID
 
 from django.conf import settings
 
+from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.models import Drain
 from console.clusters.changes import count_allocated
-from console.clusters.models import Cluster, ComputeClass, Machine, Node
-from console.http import Unprocessable
+from console.clusters.models import Cluster, Machine, Node
 from console.timeline.changes import HALFTIDE, Actor, Change
 from console.timeline.models import Entry
 
 Cause, State = Drain.Cause, Drain.State
 
-REASONS = {Cause.PREEMPTED: "TogetherPreempted", Cause.SCALED_DOWN: "TogetherScaledDown", Cause.REPAIR: "NodeCordoned"}
+DRIVE = "capacity.drive_drains"
+REASONS = {Cause.PREEMPTED: "TogetherPreempted", Cause.SCALED_DOWN: "TogetherScaledDown", Cause.REPAIR: "TogetherScaledDown"}
 
 
 def start_drain(
@@ -37,10 +38,8 @@ def start_drain(
 
     `why` is the sentence's second half ("atlas-serve needs 8 standard GPUs"). `deadline` is at the latest, and by default, the
     drain window (setting) from `now`. A machine has one open drain: a second notice only moves its deadline earlier, and a
-    preemption makes it one. Raises Unprocessable for preempting what is not preemptible.
+    preemption makes it one.
     """
-    if cause == Cause.PREEMPTED and machine.compute_class != ComputeClass.PREEMPTIBLE:
-        raise Unprocessable(f"{machine.node_name} is a standard node: it is never taken back.", param="node")
     last = now + timedelta(seconds=settings.DRAIN_WINDOW)
     until = min(deadline or last, last)
     rows = Drain.objects.filter(machine=machine, state__in=Drain.OPEN)
@@ -68,6 +67,7 @@ def start_drain(
         made.save(cluster.stream, node, "draining")
         count_allocated(made, cluster)
     _announce(made, cluster, drain, actor)
+    wake_drains(cluster.pk)
     return drain
 
 
@@ -79,6 +79,7 @@ def _second_notice(made: Change, cluster: Cluster, drain: Drain, cause: str, why
     drain.deadline = min(until, drain.deadline)
     drain.due_at = made.now
     made.save(cluster.stream, drain, "deadline", "due_at")
+    wake_drains(cluster.pk)
     if stronger:
         drain.cause, drain.why, drain.announced_at = cause, why[:300], None
         made.save(cluster.stream, drain, "cause", "why", "announced_at")
@@ -104,6 +105,11 @@ def take_back(made: Change, cluster: Cluster, drain: Drain, node: Node | None, a
     stop_drain(made, cluster, drain, node, f"taken back by {by}", made.now)
     message = f"{drain.node_name} stays: taken back by {by}, so its drain stops"
     made.entry(cluster.stream, "DrainTakenBack", message, actor=actor, subject=subject(drain), data={"drain": str(drain.pk)})
+
+
+def wake_drains(cluster_id: UUID) -> None:
+    """Hint to a worker, after this transaction commits, that a drain is due. The row is the wake-up."""
+    enqueue_on_commit(DRIVE, str(cluster_id))
 
 
 def event_name(drain_id: UUID, cause: str) -> str:

@@ -21,6 +21,7 @@ State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
 MAX_GRACE = 300  # seconds a pod can have at most, whatever it asks for
 MARGIN = 2  # seconds between a pod's last moment and the machine's, for the kubelet to report the end
 LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
+NOW = timedelta(0)
 SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
 
 
@@ -172,43 +173,39 @@ def step(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
     return _tell(drain, seen.node, left, now)
 
 
-def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome]], now: datetime) -> DrainView:
-    """Fold in what the requests of a step answered; `now` is when they were sent."""
+def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome, datetime]], now: datetime) -> DrainView:
+    """Fold in what the requests of a step answered, each with the instant at which it was sent."""
     fates = {fate.uid: fate for fate in drain.fates}
-    due, failures = drain.due_at, []
-    changes: dict[str, datetime] = {}
-    for action, outcome in answers:
-        wait = None
+    moments: dict[str, datetime] = {}
+    waits: list[timedelta] = []
+    failures: list[str] = []
+    for action, outcome, at in answers:
         match action, outcome:
             case _, Failed(sentence):
                 failures.append(sentence)
-                wait = SOON
+                waits.append(SOON)
             case Cordon(), True:
-                changes["cordoned_at"] = drain.cordoned_at or now
-                wait = timedelta(0)
+                moments.setdefault("cordoned_at", drain.cordoned_at or at)
+                waits.append(NOW)
             case Announce(), True:
-                changes["announced_at"] = now
+                moments["announced_at"] = at
             case Evict(fate, grace), Evicted():
-                fates[fate.uid] = verdicts.told(fates[fate.uid], now, grace)
+                fates[fate.uid] = verdicts.told(fates[fate.uid], at, grace)
             case Evict(fate, _), Blocked(budgets, _):
-                fates[fate.uid] = verdicts.blocked(fates[fate.uid], ", ".join(budgets) or "a disruption budget")
-                wait = timedelta(0) if drain.cause == Cause.PREEMPTED else LOOK
+                fates[fate.uid] = verdicts.blocked(fates[fate.uid], (", ".join(budgets) or "a disruption budget")[:253])
+                waits.append(NOW if drain.cause == Cause.PREEMPTED else LOOK)
             case Delete(fate, grace), True if grace:
-                fates[fate.uid] = verdicts.told(fates[fate.uid], now, grace, Verdict.BUDGET_OVERRIDDEN)
+                fates[fate.uid] = verdicts.told(fates[fate.uid], at, grace, Verdict.BUDGET_OVERRIDDEN)
             case Terminate(), True:
-                changes["terminated_at"] = now
-                wait = timedelta(0)
-            case Unmark(), _:
-                due = None
-            case Terminate(), _:
-                wait = SOON
+                moments["terminated_at"] = at
+                waits.append(NOW)
+            case RemoveNode() | Delete() | Unmark(), True:
+                waits.append(NOW)
             case _:
-                wait = timedelta(0)  # it is not what we took it for (gone, another uid), or it is done: look again
-        if wait is not None:
-            due = min(due or now + wait, now + wait)
-    note = failures[0] if failures else drain.note
-    drain = replace(drain, due_at=due, note=note[:300], fates=tuple(fates.values()), **changes)  # type: ignore[arg-type]
-    return _advanced(drain, now)
+                waits.append(SOON)  # it is not what we took it for (gone, another uid, not yet confirmed): look again
+    due = min([now + wait for wait in waits] + ([drain.due_at] if drain.due_at else []), default=None)
+    note = failures[0][:300] if failures else drain.note
+    return _advanced(replace(drain, due_at=due, note=note, fates=tuple(fates.values()), **moments), now)  # type: ignore[arg-type]
 
 
 def grace_for(asked: int, deadline: datetime, now: datetime) -> int:

@@ -26,6 +26,7 @@ class Held:
     object_id: UUID
     owner: str
     fence: int
+    length: int = LENGTH  # seconds that each extension lasts
 
 
 # Database time, because the clocks of two workers may differ and a lease must not depend on which is right.
@@ -46,18 +47,18 @@ WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fe
 """
 
 
-def take(kind: str, object_id: UUID, owner: str) -> Held | None:
-    """Take or extend; None while somebody else holds it. `owner` is unique to one run, not to a machine."""
+def take(kind: str, object_id: UUID, owner: str, length: int = LENGTH) -> Held | None:
+    """Take or extend; None while somebody else holds it. `owner` is unique to one run, not to a machine; `length` in seconds."""
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, {"kind": kind, "object_id": object_id, "owner": owner, "length": LENGTH})
+        cursor.execute(TAKE, {"kind": kind, "object_id": object_id, "owner": owner, "length": length})
         found = cursor.fetchone()
-    return Held(kind, object_id, owner, found[0]) if found else None
+    return Held(kind, object_id, owner, found[0], length) if found else None
 
 
 def renew(held: Held) -> None:
-    """Extend by another LENGTH, or raise LeaseLost where it ran out or someone else took over."""
+    """Extend by another length, or raise LeaseLost where it ran out or someone else took over."""
     with connection.cursor() as cursor:
-        cursor.execute(RENEW, {"length": LENGTH, **asdict(held)})
+        cursor.execute(RENEW, asdict(held))
         if cursor.rowcount == 0:
             raise LeaseLost(f"{held.kind} {held.object_id}")
 

@@ -1,0 +1,81 @@
+"""What the timeline says while a drain goes on: each thing once, from what a row was before a write and is after it.
+
+The row is locked while the two are compared, so a run that repeats a step finds it already there and says nothing.
+"""
+
+from collections.abc import Iterable
+
+from console.capacity.drain_changes import subject
+from console.capacity.models import Drain, PodVerdict
+from console.capacity.verdicts import Fate, summary
+from console.timeline.changes import Change
+from console.timeline.models import Entry
+
+State, Verdict = Drain.State, PodVerdict.Verdict
+WARNING = Entry.Severity.WARNING
+MOST_NAMES = 5  # pods that a sentence names before it counts the rest
+
+
+def say(made: Change, drain: Drain, was: str, before: Iterable[Fate], after: Iterable[Fate]) -> None:
+    """Entries for what a write changes in a drain and its pods. `was`: its state before; the row already is what it will be."""
+    known = {fate.uid: fate for fate in before}
+    fates = list(after)
+    newly = [fate for fate in fates if fate.told_at is not None and (fate.uid not in known or known[fate.uid].told_at is None)]
+    _graces(made, drain, [fate for fate in newly if fate.given_grace < fate.asked_grace])
+    _budgets(made, drain, [fate for fate in newly if fate.verdict == Verdict.BUDGET_OVERRIDDEN])
+    if drain.state != was:
+        _state(made, drain, fates)
+
+
+def _graces(made: Change, drain: Drain, capped: list[Fate]) -> None:
+    if not capped:
+        return
+    longest = max(fate.asked_grace for fate in capped)
+    given = min(fate.given_grace for fate in capped)
+    verb = "asks" if len(capped) == 1 else "ask"
+    message = f"{names(capped)} on {drain.node_name} {verb} for {span(longest)} of grace; this drain gives {span(given)}"
+    _entry(made, drain, "GraceCapped", message, WARNING)
+
+
+def _budgets(made: Change, drain: Drain, overridden: list[Fate]) -> None:
+    if not overridden:
+        return
+    budgets = ", ".join(sorted({fate.budget for fate in overridden}))
+    message = (
+        f"Budget {budgets} overridden for {names(overridden)}: {drain.node_name} goes at {drain.deadline:%H:%M:%S} UTC anyway"
+    )
+    _entry(made, drain, "BudgetOverridden", message, WARNING)
+
+
+def _state(made: Change, drain: Drain, fates: list[Fate]) -> None:
+    if drain.state == State.TIMED_OUT:
+        pods = f"{drain.pods_left} {'pod' if drain.pods_left == 1 else 'pods'} left"
+        last = ": the machine goes, then they are deleted with grace 0" if drain.pods_left else ": the machine goes"
+        _entry(made, drain, "DrainTimedOut", f"{drain.node_name} timed out, {pods}{last}", WARNING)
+    elif drain.state == State.REMOVED and drain.emptied_at is not None:
+        after = span(int((drain.removed_at or drain.emptied_at).timestamp() - drain.started_at.timestamp()))
+        pods = f"; {summary(fates)}" if fates else "; it had no pods"
+        _entry(made, drain, "DrainFinished", f"{drain.node_name} gone after {after}{pods}", Entry.Severity.INFO)
+    elif drain.state == State.STOPPED:
+        message = f"Drain of {drain.node_name} stopped at its deadline, {drain.note}. The node stays cordoned; a person decides"
+        _entry(made, drain, "DrainTimedOut", message, WARNING)
+
+
+def _entry(made: Change, drain: Drain, reason: str, message: str, severity: str) -> None:
+    made.entry(drain.cluster_id, reason, message, severity=severity, subject=subject(drain), data={"drain": str(drain.pk)})
+
+
+def names(fates: list[Fate]) -> str:
+    """ "a, b and 3 more"."""
+    shown = ", ".join(fate.name for fate in fates[:MOST_NAMES])
+    return shown if len(fates) <= MOST_NAMES else f"{shown} and {len(fates) - MOST_NAMES} more"
+
+
+def span(seconds: int) -> str:
+    """A length as people say it: 45 s, 4:58, 1 h."""
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds % 3600 == 0:
+        return f"{seconds // 3600} h"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"

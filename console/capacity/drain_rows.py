@@ -1,0 +1,143 @@
+"""Drain rows as the step sees them, and what it decided back into rows: one transaction a round, under the run's fence.
+
+Between reading and writing, others write too: the watch notes how pods ended, a second notice moves a deadline, a person takes a
+node back. So a write names what it changed, gives way to them, and never un-says an end.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from console.capacity.drain_changes import stop_drain, take_back
+from console.capacity.drain_entries import say
+from console.capacity.drain_step import DrainView
+from console.capacity.models import Drain, PodVerdict
+from console.capacity.verdicts import Fate, merge
+from console.capacity.wakes import wake_pool
+from console.clusters.changes import count_allocated
+from console.clusters.leases import Held, guard
+from console.clusters.models import Cluster, Machine, Node
+from console.timeline.changes import KUBERNETES, Change, change
+
+State = Drain.State
+Pair = tuple[DrainView, DrainView]  # as it was read, as it is now
+
+AT_ONCE = 500  # drains of one cluster that one round takes; the rest stay due
+MOMENTS = ("cordoned_at", "announced_at", "told_at", "emptied_at", "terminated_at", "removed_at", "pods_left", "staying", "note")
+FATE_FIELDS = [field.name for field in fields(Fate) if field.name != "uid"]
+
+
+def due(cluster_id: UUID, now: datetime) -> list[Drain]:
+    """A cluster's drains whose time has come, the longest due first, with their machines and verdicts. Two queries."""
+    rows = Drain.objects.filter(cluster_id=cluster_id, due_at__lte=now).select_related("machine").prefetch_related("verdicts")
+    return list(rows.order_by("due_at", "pk")[:AT_ONCE])
+
+
+def view_of(row: Drain) -> DrainView:
+    """A row with its verdicts as the step sees it."""
+    same = {name: getattr(row, name) for name in ("cause", "state", "deadline", "node_uid", "due_at", *MOMENTS)}
+    return DrainView(id=row.pk, fates=tuple(fate_of(verdict) for verdict in row.verdicts.all()), **same)
+
+
+def fate_of(verdict: PodVerdict) -> Fate:
+    return Fate(uid=verdict.pod_uid, **{name: getattr(verdict, name) for name in FATE_FIELDS})
+
+
+def put_fates(drain: Drain, fates: Iterable[Fate]) -> None:
+    """Write verdict rows, new ones and changed ones, in one statement."""
+    rows = [PodVerdict(drain=drain, pod_uid=fate.uid, **{name: getattr(fate, name) for name in FATE_FIELDS}) for fate in fates]
+    PodVerdict.objects.bulk_create(rows, update_conflicts=True, unique_fields=["drain", "pod_uid"], update_fields=FATE_FIELDS)
+
+
+def store(held: Held, cluster_id: UUID, pairs: Sequence[Pair]) -> None:
+    """Write what a round found out and decided. Raises LeaseLost where another run has taken over: then nothing is written."""
+    loud = {before.id: (before, after) for before, after in pairs if replace(after, due_at=before.due_at) != before}
+    for before, after in pairs:
+        if before.id not in loud and after.due_at != before.due_at:  # nobody needs to see when we look again
+            Drain.objects.filter(pk=before.id, due_at=before.due_at).update(due_at=after.due_at)
+    if not loud:
+        return
+    with change(timezone.now()) as made:
+        guard(held)
+        _write(made, cluster_id, loud)
+
+
+def _write(made: Change, cluster_id: UUID, pairs: dict[UUID, Pair]) -> None:
+    ending = [before.id for before, after in pairs.values() if _of_machine(before) != _of_machine(after)]
+    opening = [after for before, after in pairs.values() if _stops(before, after)]
+    joining = [after for before, after in pairs.values() if after.node_uid != before.node_uid]
+    touched = {after.node_uid for after in opening + joining}
+    cluster = made.lock(Cluster.objects.filter(pk=cluster_id))[0] if touched else Cluster(pk=cluster_id)
+    machines = {row.pk: row for row in made.lock(Machine.objects.filter(drains__in=ending))} if ending else {}
+    nodes = {row.uid: row for row in made.lock(Node.objects.filter(cluster_id=cluster_id, uid__in=touched))} if touched else {}
+    rows = made.lock(Drain.objects.filter(pk__in=pairs))
+    verdicts: dict[UUID, list[Fate]] = {row.pk: [] for row in rows}
+    for verdict in PodVerdict.objects.filter(drain__in=pairs):
+        verdicts[verdict.drain_id].append(fate_of(verdict))
+    for row in rows:
+        before, after = pairs[row.pk]
+        stored = verdicts[row.pk]
+        fates = _put(row, stored, after.fates)
+        if (row.state, row.cause) != (before.state, before.cause):
+            made.save(cluster_id, row)  # stopped by a person, or made a preemption: what was decided before is void
+            continue
+        _machine(made, cluster_id, machines.get(row.machine_id), row, before, after)
+        node = nodes.get(after.node_uid)
+        if _stops(before, after):
+            _stop(made, cluster, row, node, after)
+        elif node is not None:
+            node.draining = True
+            made.save(cluster_id, node, "draining")
+            count_allocated(made, cluster)
+        _row(made, cluster_id, row, before, after)
+        if row.state != State.STOPPED or after.due_at is None:
+            say(made, row, before.state, stored, fates)
+
+
+def _put(row: Drain, stored: list[Fate], found: Iterable[Fate]) -> list[Fate]:
+    """Combine with what others have written meanwhile, and write what that changes."""
+    known = {fate.uid: fate for fate in stored}
+    merged = {fate.uid: merge(known[fate.uid], fate) if fate.uid in known else fate for fate in found}
+    put_fates(row, [fate for fate in merged.values() if known.get(fate.uid) != fate])
+    return list({**known, **merged}.values())
+
+
+def _row(made: Change, stream: UUID, row: Drain, before: DrainView, after: DrainView) -> None:
+    names = [name for name in ("state", "node_uid", *MOMENTS) if getattr(before, name) != getattr(after, name)]
+    for name in names:
+        setattr(row, name, getattr(after, name))
+    if row.due_at == before.due_at:  # else somebody woke it meanwhile, and it stays due
+        row.due_at = after.due_at
+    made.save(stream, row, *names, "due_at")
+
+
+def _of_machine(view: DrainView) -> tuple[bool, bool]:
+    """Whether the machine is on its way out, and gone."""
+    return view.state in {State.DRAINED, State.TIMED_OUT, State.REMOVED}, view.terminated_at is not None
+
+
+def _stops(before: DrainView, after: DrainView) -> bool:
+    return after.state == State.STOPPED and before.state != State.STOPPED
+
+
+def _machine(made: Change, stream: UUID, machine: Machine | None, row: Drain, before: DrainView, after: DrainView) -> None:
+    """Leaving before `terminate` is sent, gone once the provider has confirmed it."""
+    if machine is None or _of_machine(before) == _of_machine(after):
+        return
+    if after.terminated_at is not None:
+        machine.state, machine.gone_at = Machine.State.GONE, machine.gone_at or after.terminated_at
+        wake_pool(machine.region_id, machine.gpu_type_id)
+    elif machine.state in Machine.ALIVE:
+        machine.state, machine.why_gone = Machine.State.LEAVING, row.why
+    made.save(stream, machine, "state", "gone_at", "why_gone")
+
+
+def _stop(made: Change, cluster: Cluster, row: Drain, node: Node | None, after: DrainView) -> None:
+    """Held at the deadline, or (then our marks are still to come off) opened by a person."""
+    if after.due_at is None:
+        stop_drain(made, cluster, row, node, after.note, None)
+    else:
+        take_back(made, cluster, row, node, KUBERNETES, "a person")

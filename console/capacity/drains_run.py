@@ -1,0 +1,161 @@
+"""All due drains of one cluster, side by side in one loop, under one lease, for as long as something is due.
+
+A round looks at every due drain, lets `step` decide, sends what it asks for with up to 64 requests in flight, and writes what
+came of it in one transaction. Nothing is remembered between rounds but rows: a run that dies anywhere is taken over by the next,
+which looks again. Pods are told in the order of their owners, so that those who belong together hear of it together.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from time import monotonic
+from typing import ParamSpec, TypeVar
+from uuid import UUID, uuid4
+
+from django.db import connection as database
+from django.utils import timezone
+
+from console.capacity import drain_acts, drain_rows
+from console.capacity.drain_acts import Doors
+from console.capacity.drain_doors import IN_FLIGHT, Keys, keys_of, open_doors
+from console.capacity.drain_step import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step, grace_for, learn, step
+from console.capacity.models import Drain
+from console.clusters import leases
+from console.clusters.leases import Held, LeaseLost
+
+State = Drain.State
+
+LEASE = "drains"
+# Shorter than other leases: a machine whose last step died with a worker must still be gone by its deadline + 15 s.
+LEASE_SECONDS = 8
+RENEW_EVERY = 2.0  # seconds
+NO_NEW_ROUND = 12.0  # seconds after the start; what is due then is left to the next run
+STOP = 17.0  # seconds: a round that takes longer is cut off and taken up again, before the task's own limit of 20
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OpenDoors = Callable[[Keys], AbstractAsyncContextManager[Doors]]
+Answer = tuple[Action, Outcome, datetime]
+
+
+@dataclass
+class _Work:
+    """One due drain in a round."""
+
+    row: Drain
+    before: DrainView
+    step: Step
+
+
+def drive(cluster_id: UUID | str, *, doors: OpenDoors = open_doors, clock: Callable[[], datetime] = timezone.now) -> None:
+    """Take the cluster's drains as far as they go now. Does nothing where another run is at it; whatever is cut off stays due."""
+    with suppress(LeaseLost, TimeoutError):
+        asyncio.run(_Run(UUID(str(cluster_id)), doors, clock).run())
+
+
+class _Run:
+    def __init__(self, cluster_id: UUID, doors: OpenDoors, clock: Callable[[], datetime]) -> None:
+        self.cluster_id = cluster_id
+        self.doors = doors
+        self.clock = clock
+        # One thread and so one connection for everything this run reads and writes, which ends with it.
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="drains")
+        self.slots = asyncio.Semaphore(IN_FLIGHT)
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.timeout(STOP):
+                owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4()}"
+                held = await self.db(leases.take, LEASE, self.cluster_id, owner, LEASE_SECONDS)
+                if held is not None:
+                    await self._under(held)
+        finally:
+            self.thread.submit(database.close)
+            self.thread.shutdown()
+
+    async def db(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.thread, partial(work, *args, **kwargs))
+
+    async def _under(self, held: Held) -> None:
+        """Rounds, while the lease is renewed beside them; losing it cuts them off."""
+        rounds = asyncio.create_task(self._rounds(held))
+        renewals = asyncio.create_task(self._renew(held))
+        try:
+            await asyncio.wait({rounds, renewals}, return_when=asyncio.FIRST_COMPLETED)
+            (rounds if rounds.done() else renewals).result()
+        finally:
+            rounds.cancel()
+            renewals.cancel()
+            await asyncio.gather(rounds, renewals, return_exceptions=True)
+            await self.db(leases.release, held)
+
+    async def _renew(self, held: Held) -> None:
+        while True:
+            await asyncio.sleep(RENEW_EVERY)
+            await self.db(leases.renew, held)
+
+    async def _rounds(self, held: Held) -> None:
+        until = monotonic() + NO_NEW_ROUND
+        rows = await self.db(drain_rows.due, self.cluster_id, self.clock())
+        if not rows:
+            return
+        async with self.doors(await self.db(keys_of, self.cluster_id)) as doors:
+            while rows and monotonic() < until:
+                await self._round(held, doors, rows)
+                rows = await self.db(drain_rows.due, self.cluster_id, self.clock())
+
+    async def _round(self, held: Held, doors: Doors, rows: Sequence[Drain]) -> None:
+        works = await gather([self._decide(doors, row) for row in rows])
+        tells = [(work, one) for work in works for one in work.step.actions if isinstance(one, Evict | Delete)]
+        tells.sort(key=lambda tell: tell[1].fate.owner)
+        others: list[tuple[_Work, list[Action]]] = [
+            (work, [one for one in work.step.actions if not isinstance(one, Evict | Delete)]) for work in works
+        ]
+        sent: list[tuple[_Work, list[Action]]] = [*others, *((work, [one]) for work, one in tells)]
+        answers: dict[UUID, list[Answer]] = {work.row.pk: [] for work in works}
+        for work, found in await gather([self._in_order(doors, work, actions) for work, actions in sent]):
+            answers[work.row.pk] += found
+        now = self.clock()
+        pairs = [(work.before, learn(work.step.drain, answers[work.row.pk], now)) for work in works]
+        await self.db(drain_rows.store, held, self.cluster_id, pairs)
+
+    async def _decide(self, doors: Doors, row: Drain) -> _Work:
+        before = drain_rows.view_of(row)
+        seen: Seen | Failed | None = None
+        if before.terminated_at is not None or before.state not in {State.DRAINED, State.TIMED_OUT}:
+            async with self.slots:
+                seen = await drain_acts.look(doors, row)
+        if isinstance(seen, Failed):
+            found = step(before, None, self.clock())
+            return _Work(row, before, replace(found, drain=replace(found.drain, note=seen.sentence[:300])))
+        view = before
+        if seen is not None and seen.node is not None and not before.node_uid:
+            view = replace(before, node_uid=seen.node.uid)  # the machine became a node after all
+        return _Work(row, before, step(view, seen, self.clock()))
+
+    async def _in_order(self, doors: Doors, work: _Work, actions: Sequence[Action]) -> tuple[_Work, list[Answer]]:
+        """Actions of one drain, one after another. A grace is counted from when it is sent, not from when it was decided."""
+        answers: list[Answer] = []
+        for wanted in actions:
+            async with self.slots:
+                at, action = self.clock(), wanted
+                if isinstance(wanted, Evict | Delete) and wanted.grace:
+                    action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, work.before.deadline, at))
+                answers.append((action, await drain_acts.act(doors, work.row, work.step.drain.node_uid, action), at))
+        return work, answers
+
+
+async def gather(things: Sequence[Awaitable[T]]) -> list[T]:
+    """All of them, in order. Where one raises (a fault of ours: refusals are answers), the others are ended first."""
+    tasks = [asyncio.ensure_future(thing) for thing in things]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()

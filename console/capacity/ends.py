@@ -1,0 +1,85 @@
+"""What the watch saw that a drain should know: a pod's end, a node that is gone, a person's uncordon.
+
+Called by `sync` inside its own change, nodes before pods (the one order of locks): it writes what is true and wakes the drain's
+next step. It decides nothing that `drain_step` decides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from console.capacity.drain_changes import subject, take_back, wake_drains
+from console.capacity.drain_rows import fate_of, put_fates
+from console.capacity.models import Drain, PodVerdict
+from console.capacity.verdicts import ended, merge, vanished
+from console.clusters.models import Cluster, Node
+from console.timeline.changes import KUBERNETES, Change
+from console.timeline.models import Entry
+
+State = Drain.State
+
+
+@dataclass(frozen=True)
+class PodEnd:
+    """How a pod ended. `observed`: its terminated state was seen, with an exit code; else it is only known to be gone."""
+
+    uid: str
+    ended_at: datetime
+    exit_code: int | None
+    observed: bool
+
+
+def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
+    """Note how pods of drains ended; the drain of the last one is due at once. Other pods are nobody's business here."""
+    told = {end.uid: end for end in ends}
+    verdicts = PodVerdict.objects.filter(drain__cluster=cluster, pod_uid__in=told)
+    concerned = verdicts.filter(Q(ended_at=None) | Q(verdict=PodVerdict.Verdict.UNKNOWN)).values("drain")
+    rows = made.lock(Drain.objects.filter(pk__in=list(concerned.values_list("drain", flat=True)))) if told else []
+    for row in rows:
+        before = {verdict.pod_uid: fate_of(verdict) for verdict in row.verdicts.all()}
+        after = dict(before)
+        for uid in before.keys() & told.keys():
+            end, fate = told[uid], before[uid]
+            seen = end.observed and end.exit_code is not None
+            found = ended(fate, end.ended_at, end.exit_code) if seen else vanished(fate, end.ended_at)
+            after[uid] = merge(fate, found)
+        changed = [fate for uid, fate in after.items() if fate != before[uid]]
+        if changed:
+            put_fates(row, changed)
+            made.save(cluster.stream, row)
+        if changed and row.state in Drain.OPEN and not any(fate.open for fate in after.values()):
+            _wake(made, cluster, row)
+
+
+def node_gone(made: Change, cluster: Cluster, uid: str) -> None:
+    """A node is no longer there: its drain, if one is open, looks again at once."""
+    for row in made.lock(Drain.objects.filter(cluster=cluster, node_uid=uid, state__in=Drain.OPEN)):
+        _wake(made, cluster, row)
+
+
+def node_uncordoned_by_person(made: Change, cluster: Cluster, uid: str) -> None:
+    """Somebody opened the node of a drain: it stops. Where the machine goes anyway, that is said, and the node closed again."""
+    node = _node(made, cluster, uid)
+    for row in made.lock(Drain.objects.filter(cluster=cluster, node_uid=uid, state__in=Drain.OPEN)):
+        if row.cause != Drain.Cause.PREEMPTED:
+            take_back(made, cluster, row, node, KUBERNETES, "a person")
+            wake_drains(cluster.pk)
+        elif row.terminated_at is None:
+            message = f"{row.node_name} was opened by a person, but goes anyway: {row.why}, gone by {row.deadline:%H:%M:%S} UTC"
+            warning = Entry.Severity.WARNING
+            made.entry(cluster.stream, "NodeUncordoned", message, actor=KUBERNETES, severity=warning, subject=subject(row))
+            _wake(made, cluster, row)
+
+
+def _node(made: Change, cluster: Cluster, uid: str) -> Node | None:
+    """The row that this change already holds, or else the locked one: two of the same would be counted twice."""
+    held = next((row for row in made.pending(Node) if row.uid == uid and row.cluster_id == cluster.pk), None)
+    return held or next(iter(made.lock(Node.objects.filter(cluster=cluster, uid=uid))), None)
+
+
+def _wake(made: Change, cluster: Cluster, row: Drain) -> None:
+    row.due_at = made.now
+    made.save(cluster.stream, row, "due_at")
+    wake_drains(cluster.pk)
