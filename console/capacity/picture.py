@@ -9,9 +9,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from console.capacity import queries
+from console.capacity.difference import Difference
 from console.capacity.lines import Line, lines
 from console.capacity.models import Drain
-from console.capacity.queries import Difference, Offer
+from console.capacity.queries import Offer
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 

@@ -24,7 +24,7 @@ class Reason:
 
 
 def terms(picture: Picture) -> list[Term]:
-    """allocated + joining + held by pace + waiting + blocked = desired; parts of 0 are left out, except allocated."""
+    """allocated + joining + held by pace + waiting + blocked − leaving = desired; parts of 0 are left out, except allocated."""
     found = picture.difference
     if found.allocated > found.desired:
         leaving = found.allocated - found.desired
@@ -38,6 +38,8 @@ def terms(picture: Picture) -> list[Term]:
         parts.append(Term("wait", f"{found.waiting} waiting"))
     if found.blocked:
         parts.append(Term("wait", f"{found.blocked} blocked"))
+    if found.leaving:
+        parts.append(Term("give", f"{found.leaving} too many, going back"))
     return parts
 
 

@@ -1,15 +1,23 @@
-// Relative times: <time data-ago> becomes "2 min ago" and keeps the exact UTC time in its title.
-// <span data-since> counts a length up ("40 s"). One timer for the page; the text is written only when it differs.
+// Times on a page: <time data-ago> says "2 min ago" with the exact one in its title, [data-since] counts a length up ("40 s").
+// All of it by the server's clock: browsers are often minutes wrong. Text is written only when it differs.
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+let skew = null; // how far this browser's clock is ahead, by the fastest answer seen
+
+export const noteServerTime = (iso) => {
+  const ahead = Date.now() - Date.parse(iso);
+  if (!Number.isNaN(ahead)) skew = skew === null ? ahead : Math.min(skew, ahead);
+};
+export const serverNow = () => Date.now() - (skew ?? 0);
+export const clock = (milliseconds) => new Date(milliseconds).toISOString().slice(11, 19);
+export const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 
 export const span = (seconds) => {
   const whole = Math.max(0, Math.floor(seconds));
   const [size, unit] = UNITS.find(([least]) => whole >= least) ?? [1, "s"];
   return `${Math.floor(whole / size)} ${unit}`;
 };
-const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 
-export const showTimes = (root, now = Date.now()) => {
+export const showTimes = (root, now = serverNow()) => {
   for (const time of root.querySelectorAll("time[data-ago]")) {
     const age = (now - Date.parse(time.dateTime)) / 1000;
     put(time, age < 1 ? "just now" : `${span(age)} ago`);

@@ -1,0 +1,55 @@
+"""Timeline rows under the headings of their days (UTC), each row with its drain's verdicts, in two queries besides the entries."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from uuid import UUID
+
+from console.capacity.drain_panel import render_drain
+from console.capacity.models import Drain
+from console.timeline.models import Entry
+from console.timeline.queries import Place
+from console.timeline.rows import render_entry
+
+
+@dataclass(frozen=True)
+class Day:
+    day: date
+    word: str  # Today, Yesterday, or nothing
+    rows: tuple[str, ...]
+    heading: bool = True  # False where the rows go on under a heading that is already there
+
+
+def under_days(entries: Sequence[Entry], now: datetime, after: str = "") -> list[Day]:
+    """`after` is the day (ISO) under which the list already ends."""
+    drains = _drains(entry.drain_id for entry in entries if entry.drain_id)
+    words = {now.date(): "Today", now.date() - timedelta(days=1): "Yesterday"}
+    return [
+        Day(day, words.get(day, ""), tuple(_row(entry, drains, now) for entry in group), day.isoformat() != after)
+        for day, group in groupby(entries, key=lambda entry: entry.at.date())
+    ]
+
+
+def _drains(ids: Iterable[UUID]) -> dict[UUID, Drain]:
+    return Drain.objects.prefetch_related("verdicts").in_bulk(list(ids))
+
+
+def _row(entry: Entry, drains: dict[UUID, Drain], now: datetime) -> str:
+    drain = drains.get(entry.drain_id) if entry.drain_id else None
+    return render_entry(entry, render_drain(drain, drain.verdicts.all(), now) if drain is not None else "")
+
+
+def place_of(entry: Entry) -> str:
+    """An entry's place as it stands in an address."""
+    return f"{entry.at.isoformat()}~{entry.pk}"
+
+
+def read_place(text: str) -> Place | None:
+    """The other way round; nonsense is no place, which shows the newest."""
+    at, _, pk = text.partition("~")
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    return (moment, int(pk)) if moment.tzinfo is not None and pk.isascii() and pk.isdigit() and len(pk) < 19 else None

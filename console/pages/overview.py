@@ -1,0 +1,100 @@
+"""What the pages of one cluster show, read once and in the order that loses nothing: first the head, then the rows.
+
+The page carries the head's revision; socket and poll go on from there, so nothing falls between page and subscription.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from console.accounts.access import Actor
+from console.accounts.models import Role
+from console.capacity import panels, picture
+from console.capacity.lines import Line
+from console.capacity.picture import Picture
+from console.clusters.access import get_cluster
+from console.clusters.models import Cluster
+from console.pages.days import place_of, read_place, under_days
+from console.timeline import queries as ledger
+from console.timeline.models import Entry, Stream
+
+ROWS_FIRST = 50  # timeline rows on the page when it opens
+ROWS_WIDE = 100
+NODES_FIRST = 24  # node rows on the overview; the Nodes tab has all of them
+NODES_PAGE = 100
+
+URGENT = ("draining", "sick", "lost", "held", "booting", "ready")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A cluster somebody opened: what it is, how far its stream is, and what they may do here."""
+
+    cluster: Cluster
+    head: Stream
+    picture: Picture
+    now: datetime
+    actor: Actor
+
+    @property
+    def may_operate(self) -> bool:
+        return self.actor.may(self.cluster.project_id, Role.OPERATOR)
+
+    def shown(self, tab: str) -> dict[str, Any]:
+        """What every tab needs."""
+        return {
+            "cluster": self.cluster,
+            "head": self.head,
+            "now": self.now,
+            "tab": tab,
+            "parts": panels.parts(self.picture),
+            "step": self.picture.step,
+            "node_count": len(self.picture.lines),
+            "may_operate": self.may_operate,
+            "may_reclaim": self.actor.fleet_operator,
+        }
+
+
+def opened(actor: Actor, cluster_id: UUID) -> Opened:
+    now = timezone.now()
+    cluster = get_cluster(actor, cluster_id)
+    head = Stream.objects.get(pk=cluster.stream)
+    cluster.refresh_from_db()  # as it is at the head or later, never before it
+    return Opened(cluster, head, picture.read(cluster, now), now, actor)
+
+
+def strip(drawn: Picture) -> dict[str, Any]:
+    return {
+        "standard": panels.cells(drawn.standard, drawn.dense),
+        "preemptible": panels.cells(drawn.preemptible, drawn.dense),
+        "dense": drawn.dense,
+    }
+
+
+def first_nodes(drawn: Picture) -> list[str]:
+    """The rows of the overview's table: what needs a look first where not all fit, always in the page's one order."""
+    chosen = sorted(drawn.lines, key=lambda line: URGENT.index(line.state))[:NODES_FIRST]
+    return node_rows(sorted(chosen, key=lambda line: line.sort))
+
+
+def node_rows(lines: list[Line]) -> list[str]:
+    return [panels.render_node(line) for line in lines]
+
+
+def timeline_rows(cluster: Cluster, now: datetime, limit: int, before: str = "", after_day: str = "") -> dict[str, Any]:
+    """Rows under their days, and the place from which older ones go on (none at the end of the ledger)."""
+    entries = _entries(cluster, limit + 1, before)
+    shown, more = entries[:limit], len(entries) > limit
+    return {
+        "days": under_days(shown, now, after_day),
+        "older": place_of(shown[-1]) if more else "",
+        "older_day": shown[-1].at.date().isoformat() if shown else "",
+    }
+
+
+def _entries(cluster: Cluster, limit: int, before: str) -> list[Entry]:
+    from_place = read_place(before)
+    return ledger.latest(cluster.stream, limit, from_place)

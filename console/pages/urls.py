@@ -1,0 +1,21 @@
+"""Addresses of the pages that compose several rooms."""
+
+from django.urls import path
+
+from console.pages import actions, create, views
+
+urlpatterns = [
+    path("", views.clusters, name="clusters"),
+    path("automation", actions.automation, name="automation"),
+    path("clusters/new", create.new_cluster, name="new_cluster"),
+    path("clusters/new/preview", create.preview, name="new_cluster_preview"),
+    path("clusters/<uuid:cluster_id>", views.overview, name="cluster"),
+    path("clusters/<uuid:cluster_id>/nodes", views.nodes, name="nodes"),
+    path("clusters/<uuid:cluster_id>/timeline", views.timeline, name="timeline"),
+    path("clusters/<uuid:cluster_id>/older", views.older, name="older"),
+    path("clusters/<uuid:cluster_id>/updates", views.updates, name="updates"),
+    path("clusters/<uuid:cluster_id>/chart.json", views.chart, name="chart"),
+    path("clusters/<uuid:cluster_id>/target", actions.target, name="target"),
+    path("clusters/<uuid:cluster_id>/cordon", actions.cordon, name="cordon"),
+    path("clusters/<uuid:cluster_id>/reclaim", actions.reclaim, name="reclaim"),
+]

@@ -1,0 +1,105 @@
+"""What the pages show. Views fetch, hand to a template or a serialiser, and decide nothing."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from console.accounts.access import signed_in
+from console.capacity import frames
+from console.clusters.access import get_cluster
+from console.http import DomainError
+from console.pages import chart as charts
+from console.pages import overview as page
+from console.pages import queries
+from console.pages.asking import actor_of
+from console.timeline.queries import heads
+
+
+@signed_in
+@require_safe
+def clusters(request: HttpRequest) -> HttpResponse:
+    found = queries.fleet(actor_of(request), request.GET.get("q", ""), request.GET.get("show", ""), timezone.now())
+    return render(request, "pages/clusters.html", {"fleet": found})
+
+
+@signed_in
+@require_safe
+def overview(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
+    return show_overview(request, cluster_id)
+
+
+def show_overview(request: HttpRequest, cluster_id: UUID, problem: DomainError | None = None) -> HttpResponse:
+    """The page, or the page with what went wrong and what was typed, so that a form without scripts loses nothing."""
+    found = page.opened(actor_of(request), cluster_id)
+    context = {
+        **found.shown("overview"),
+        **page.timeline_rows(found.cluster, found.now, page.ROWS_FIRST),
+        "strip": page.strip(found.picture),
+        "nodes": page.first_nodes(found.picture),
+        "ranges": charts.RANGES,
+        "problem": problem,
+        "typed": request.POST.get("gpus", "") if problem else "",
+    }
+    return render(request, "pages/cluster.html", context, status=problem.status if problem else 200)
+
+
+@signed_in
+@require_safe
+def nodes(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
+    found = page.opened(actor_of(request), cluster_id)
+    lines, size = list(found.picture.lines), page.NODES_PAGE
+    last = max(0, len(lines) - 1) // size
+    typed = request.GET.get("page", "0")
+    number = min(int(typed), last) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+    context = {
+        **found.shown("nodes"),
+        "nodes": page.node_rows(lines[number * size : (number + 1) * size]),
+        "pages": range(last + 1) if last else (),
+        "page": number,
+    }
+    return render(request, "pages/nodes.html", context)
+
+
+@signed_in
+@require_safe
+def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
+    found = page.opened(actor_of(request), cluster_id)
+    before = request.GET.get("before", "")
+    rows = page.timeline_rows(found.cluster, found.now, page.ROWS_WIDE, before)
+    return render(request, "pages/timeline.html", {**found.shown("timeline"), **rows, "before": before})
+
+
+@signed_in
+@require_safe
+def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
+    """More rows below those of the page (htmx puts them in the place of the button)."""
+    cluster = get_cluster(actor_of(request), cluster_id)
+    rows = page.timeline_rows(
+        cluster, timezone.now(), page.ROWS_WIDE, request.GET.get("before", ""), request.GET.get("day", "")
+    )
+    return render(request, "pages/_days.html", {"cluster": cluster, **rows})
+
+
+@signed_in
+@require_safe
+def updates(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
+    """The poll of a page without a socket: the same frame as the socket sends, since the page's revision."""
+    cluster = get_cluster(actor_of(request), cluster_id)
+    head = heads([cluster.stream])[cluster.stream]
+    since, epoch = request.GET.get("since", ""), request.GET.get("epoch", "")
+    known = since.isascii() and since.isdigit() and len(since) < 19 and epoch == str(head.epoch)
+    frame = frames.compose(cluster.pk, int(since), head.revision, epoch) if known and int(since) <= head.revision else None
+    if frame is None:
+        return JsonResponse({"type": "reload", "why": "too much has happened since"})
+    heard = cluster.proved_to.isoformat() if cluster.proved_to else None
+    return JsonResponse({"type": "rows", **frame.payload(), "heard_at": heard})
+
+
+@signed_in
+@require_safe
+def chart(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
+    cluster = get_cluster(actor_of(request), cluster_id)
+    return JsonResponse(charts.series(cluster, request.GET.get("range", charts.FIRST), timezone.now()))

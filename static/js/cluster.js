@@ -1,0 +1,14 @@
+// A page of one cluster: what is live on it.
+import { keepChart } from "./chart.js";
+import { keepCountdowns } from "./countdown.js";
+import { keepGauge } from "./gauge.js";
+import { goLive } from "./live.js";
+import { keepButtons } from "./nodes.js";
+import { keepForms } from "./send.js";
+
+keepCountdowns(document);
+keepForms();
+keepButtons();
+keepGauge(document.querySelector("[data-gauge]"));
+keepChart(document.querySelector("[data-chart]"));
+goLive();

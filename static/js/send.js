@@ -1,0 +1,44 @@
+// Small forms (cordon, reclaim) without leaving the page. The answer is the panel; a refusal is a sentence beside the button.
+// Without scripts the same forms post plainly.
+import { applyPanel } from "./parts.js";
+
+export const post = async (url, fields) => {
+  const headers = { Accept: "application/json" };
+  try {
+    const answer = await fetch(url, { method: "POST", body: new URLSearchParams(fields), headers });
+    const body = await answer.json().catch(() => ({}));
+    return { ok: answer.ok, status: answer.status, body, error: body.error ?? { message: `The console answered ${answer.status}.` } };
+  } catch {
+    return { ok: false, status: 0, body: {}, error: { message: "The console does not answer. Nothing was changed; try again." } };
+  }
+};
+export const note = (text, look = "red", icon = "i-critical") => {
+  const box = document.createElement("div"), words = document.createElement("div");
+  box.className = `note ${look}`;
+  const svg = document.querySelector("svg.i").cloneNode(true);
+  svg.querySelector("use").setAttribute("href", `#${icon}`);
+  words.textContent = text;
+  box.append(svg, words);
+  return box;
+};
+const send = async (form) => {
+  const button = form.querySelector("[type=submit]");
+  button.disabled = true;
+  form.querySelector(".note")?.remove();
+  const answer = await post(form.action, new FormData(form));
+  button.disabled = false;
+  if (answer.ok) {
+    applyPanel(answer.body.panel);
+    const menu = form.closest("details");
+    if (menu) menu.open = false;
+    return;
+  }
+  const said = note(answer.error.message);
+  said.setAttribute("role", "alert");
+  form.append(said);
+};
+export const keepForms = () => document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-send]")) return;
+  event.preventDefault();
+  send(event.target);
+});
