@@ -163,6 +163,7 @@ async def test_a_rotated_token_file_is_read_anew(server: Faulty, tmp_path: Path)
         await kube.version()
         file.write_text("second\n")
         assert await kube.version() == "v1"
+    assert [r.headers["authorization"] for r in server.requests] == ["Bearer first", "Bearer second"]
 
 
 async def test_a_token_that_rotates_under_a_request_is_used_for_a_second_try(server: Faulty, tmp_path: Path) -> None:

@@ -229,6 +229,15 @@ def test_the_wait_doubles_to_half_a_minute_and_never_falls_below_a_second(clock:
     assert max(waits) <= 36
 
 
+def test_the_version_never_moves_backwards_within_a_stream() -> None:
+    place = Place(version="50", highest="50")
+    place.moved("49")
+    place.moved("")
+    assert place.version == "50"
+    place.moved("51")
+    assert place.version == "51"
+
+
 def test_versions_that_are_no_numbers_are_not_compared() -> None:
     place = Place(version=None, highest="zz")
     place.listed(Listing("nodes", "aa", ()))
