@@ -12,7 +12,10 @@ from django.utils import timezone
 
 from console.accounts import sessions
 from console.accounts.models import User
+from console.accounts.oidc.provider import all_claims
 from console.accounts.refusals import refuse
+
+EMAIL_LIMIT = 254  # letters; RFC 5321
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -40,6 +43,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:  # noqa: ARG002
         return True  # whoever a provider vouches for gets an account, without any role
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> User:
+        user: User = super().populate_user(request, sociallogin, data)
+        address = all_claims(sociallogin.account.extra_data).get("email")
+        user.email = address if isinstance(address, str) and len(address) <= EMAIL_LIMIT else ""
+        return user
 
     def on_authentication_error(
         self,

@@ -121,5 +121,6 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "console.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "loggers": {"httpx": {"level": "WARNING"}},  # it would write a line for every request
     "root": {"handlers": ["stderr"], "level": env.text("HALFTIDE_LOG_LEVEL", "INFO")},
 }

@@ -93,11 +93,12 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
 
     def extract_common_fields(self, data: Mapping[str, Any]) -> dict[str, Any]:
         person = all_claims(data)
-        found = {"username": person.get("preferred_username"), "email": person.get("email"), "name": person.get("name")}
+        found = {"username": person.get("preferred_username"), "name": person.get("name")}
         return {name: value for name, value in found.items() if isinstance(value, str)}
 
     def extract_email_addresses(self, data: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
-        return []  # an address is shown, and never decides who somebody is (mcdonc/klangk#166)
+        """None: the library would look for an account with the same one. An address is only shown (mcdonc/klangk#166)."""
+        return []
 
 
 def all_claims(data: Mapping[str, Any]) -> dict[str, Any]:
