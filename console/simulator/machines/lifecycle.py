@@ -54,13 +54,13 @@ def wanted_taints(node: Json, now: datetime) -> list[Json]:
     """The taints a node should have: foreign ones as they are, ours by its state."""
     current = node["spec"].get("taints") or []
     ready = condition(node, "Ready")
-    state = ready["status"] if ready else "False"
     wanted: list[tuple[str, str]] = []
     if node["spec"].get("unschedulable"):
         wanted.append((CORDONED, "NoSchedule"))
-    if state != "True":
-        key = UNREACHABLE if state == "Unknown" else NOT_READY
-        wanted += [(key, "NoSchedule"), (key, "NoExecute")] if ready else [(key, "NoSchedule")]
+    # A node that never said anything keeps no taint: admission's is lifted, and 1.36 leaves it at that.
+    if ready is not None and ready["status"] != "True":
+        key = UNREACHABLE if ready["status"] == "Unknown" else NOT_READY
+        wanted += [(key, "NoSchedule"), (key, "NoExecute")]
     kept = [item for item in current if item["key"] not in OURS or (item["key"], item["effect"]) in wanted]
     have = {(item["key"], item["effect"]) for item in kept}
     return kept + [{"key": key, "effect": effect, "timeAdded": stamp(now)} for key, effect in wanted if (key, effect) not in have]
