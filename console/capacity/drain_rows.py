@@ -128,7 +128,9 @@ def _machine(made: Change, stream: UUID, machine: Machine | None, row: Drain, be
     if machine is None or _of_machine(before) == _of_machine(after):
         return
     if after.terminated_at is not None:
-        machine.state, machine.gone_at = Machine.State.GONE, machine.gone_at or after.terminated_at
+        if machine.state != Machine.State.GIVEN_UP:
+            machine.state = Machine.State.GONE
+        machine.gone_at = machine.gone_at or after.terminated_at
         wake_pool(machine.region_id, machine.gpu_type_id)
     elif machine.state in Machine.ALIVE:
         machine.state, machine.why_gone = Machine.State.LEAVING, row.why

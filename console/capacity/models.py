@@ -24,6 +24,7 @@ class Pool(Revised):
     owed_machines = models.PositiveIntegerField(default=0)  # standard demand of other tenants that waits for us to give back
     seen_version = models.BigIntegerField(default=0)
     seen_at = models.DateTimeField(null=True)
+    silent_since = models.DateTimeField(null=True)  # the provider does not answer
     # back-off while nothing is free
     waiting_since = models.DateTimeField(null=True)
     tries = models.PositiveIntegerField(default=0)
@@ -103,6 +104,7 @@ class Drain(Revised):
     terminated_at = models.DateTimeField(null=True)  # the provider confirmed
     removed_at = models.DateTimeField(null=True)
     pods_left = models.PositiveIntegerField(default=0)  # at the deadline
+    staying = models.PositiveIntegerField(default=0)  # DaemonSet and mirror pods, which go with the node
     note = models.CharField(max_length=300, blank=True)  # what holds it just now, in a sentence
 
     OPEN = (State.ASKED, State.CORDONED, State.ANNOUNCED, State.TERMINATING, State.DRAINED, State.TIMED_OUT)

@@ -1,16 +1,15 @@
 """What a person does to nodes: take preemptible GPUs back now, and close or open a single node."""
 
 import asyncio
-from collections.abc import Sequence
 
 from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.accounts.services import audit
 from console.capacity.asked import whole_nodes
 from console.capacity.drain_changes import start_drain, take_back
-from console.capacity.models import Drain
-from console.capacity.unsaved import unsaved
-from console.capacity.victims import MachineView, cheapest
+from console.capacity.inputs import machine_views, machines_of
+from console.capacity.models import Drain, Pool
+from console.capacity.victims import cheapest
 from console.capacity.wakes import wake_pool
 from console.capacity.who import doer
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
@@ -19,7 +18,7 @@ from console.http import Conflict, Forbidden, NotFound, Unavailable, Unprocessab
 from console.kube import errors, marks
 from console.kube.client import Kube
 from console.kube.kubeconfig import Connection
-from console.timeline.changes import Change, change
+from console.timeline.changes import change
 
 STANDING = (Machine.State.BOOTING, Machine.State.JOINED)  # what was only asked for is not there to be taken
 TIMEOUT = 5.0  # seconds for which a person waits for the cluster's API
@@ -40,13 +39,15 @@ def reclaim(actor: Actor, cluster: Cluster, gpus: int) -> list[Drain]:
         mine = made.lock(Cluster.objects.select_related("project").filter(pk=cluster.pk))[0]
         if mine.mode == Cluster.Mode.OBSERVE:
             raise Conflict(f"{mine.name} is only observed: nothing is ever taken from it.", code="observed")
+        pool = Pool.objects.get(region=mine.region_id, gpu_type=mine.gpu_type_id)
         machines = made.lock(Machine.objects.filter(cluster=mine, compute_class=ComputeClass.PREEMPTIBLE, state__in=STANDING))
         nodes = {row.machine_id: row for row in made.lock(Node.objects.filter(cluster=mine, machine__in=machines))}
-        victims = cheapest(_candidates(made, mine, machines, list(nodes.values())), gpus // step)
+        by_id = {machine.pk: machine for machine in machines}
+        views = machine_views(pool, list(Cluster.objects.filter(machines_of(pool))), None, made.now)
+        victims = cheapest([view for view in views if view.id in by_id and view.counts], gpus // step)
         if len(victims) < gpus // step:
             there = len(victims) * step
             raise Unprocessable(f"{mine.name} has {there} preemptible GPUs to take back, not {gpus}.", param="gpus", most=there)
-        by_id = {machine.pk: machine for machine in machines}
         why = f"{actor.name} takes {gpus} GPUs back"
         drains = [
             start_drain(
@@ -66,33 +67,6 @@ def reclaim(actor: Actor, cluster: Cluster, gpus: int) -> list[Drain]:
         audit(actor, "cluster.reclaim", mine.name, mine.project, after={"gpus": gpus, "nodes": names})
         wake_pool(mine.region_id, mine.gpu_type_id)
     return drains
-
-
-def _candidates(made: Change, cluster: Cluster, machines: Sequence[Machine], nodes: Sequence[Node]) -> list[MachineView]:
-    """The machines that are not on their way out already, as the order of victims wants them."""
-    leaving = set(Drain.objects.filter(cluster=cluster, state__in=Drain.OPEN).values_list("machine_id", flat=True))
-    lost = unsaved([cluster.pk], made.now)
-    by_machine = {node.machine_id: node for node in nodes}
-    views = []
-    for machine in machines:
-        node = by_machine.get(machine.pk)
-        seconds = lost.get((cluster.pk, node.name)) if node is not None else None
-        if machine.pk not in leaving:
-            views.append(
-                MachineView(
-                    id=machine.pk,
-                    cluster=cluster.pk,
-                    compute_class=ComputeClass(machine.compute_class),
-                    state=Machine.State(machine.state),
-                    gpus=machine.gpus,
-                    asked_at=machine.asked_at,
-                    ready=node is not None and node.ready is True,
-                    has_node=node is not None,
-                    idle=seconds is None,
-                    unsaved=seconds or 0.0,
-                )
-            )
-    return views
 
 
 def cordon(actor: Actor, cluster: Cluster, node: Node, on: bool) -> Node:
