@@ -24,7 +24,7 @@ TAKEN_BACK, CALLED_OFF, GIVEN_UP, LOST = "TogetherPreempted", "TogetherScaledDow
 
 @dataclass(frozen=True)
 class PoolView:
-    """What the provider said. `heard` is False while it does not answer: then nothing is launched or reclaimed on old news."""
+    """What the provider said. `heard` is False while it does not answer: nothing is begun then, for it could not be finished."""
 
     total: int
     free: int
@@ -90,19 +90,18 @@ class Plan:
 def plan(
     pool: PoolView, clusters: Sequence[ClusterView], machines: Sequence[MachineView], now: datetime, give_up_after: timedelta
 ) -> Plan:
-    """Decide. With the stop switch off, or for a blocked cluster, nothing is started and nothing is counted as waiting."""
-    open_to_us = {cluster.id: cluster for cluster in clusters if pool.on and not cluster.blocked}
+    """Decide. With the stop switch off, while the provider is silent, or for a blocked cluster, nothing is begun or counted."""
+    open_to_us = {cluster.id: cluster for cluster in clusters if pool.on and pool.heard and not cluster.blocked}
     goes = _Goes([machine for machine in machines if machine.cluster in open_to_us])
     for machine in goes.left():
         _end_of_hope(goes, machine, now, give_up_after)
     for cluster in open_to_us.values():
         _scale_down(goes, cluster, STANDARD)
         _scale_down(goes, cluster, PREEMPTIBLE)
-    if pool.heard:
-        _reclaim(goes, pool, open_to_us)
+    _reclaim(goes, pool, open_to_us)
     in_flight = sum(machine.counts and not machine.was_ready for machine in machines if machine.id not in goes.ids)
     backing_off = pool.next_try_at is not None and now < pool.next_try_at
-    left = max(0, pool.free - pool.owed - unsent(goes.left())) if pool.heard and not backing_off else 0
+    left = max(0, pool.free - pool.owed - unsent(goes.left())) if not backing_off else 0
     launches, waiting, held = _refill(open_to_us, goes.left(), left, max(0, pool.pace - in_flight))
     return Plan(tuple(launches), tuple(goes.removals), tuple(goes.drains), waiting, held)
 
@@ -125,7 +124,7 @@ class _Goes:
 
     def add(self, machine: MachineView, cause: Drain.Cause, reason: str, why: str) -> None:
         self.ids.add(machine.id)
-        self.returning += reason != LOST
+        self.returning += machine.returns and not machine.remains
         if machine.has_node:
             self.drains.append(DrainStart(machine.id, cause, why))
         else:
@@ -142,16 +141,19 @@ def _end_of_hope(goes: _Goes, machine: MachineView, now: datetime, give_up_after
     if machine.remains:
         goes.add(machine, Drain.Cause.SCALED_DOWN, LOST, "its machine is gone and its node was left behind")
     elif machine.counts and machine.lost:
-        goes.add(machine, Drain.Cause.PREEMPTED, LOST, machine.lost)
-    elif machine.counts and not machine.was_ready and now - machine.asked_at >= give_up_after:
+        cause = Drain.Cause.PREEMPTED if machine.compute_class == PREEMPTIBLE else Drain.Cause.REPAIR
+        goes.add(machine, cause, LOST, machine.lost)
+    elif machine.counts and not machine.was_ready and not machine.kept and now - machine.asked_at >= give_up_after:
         minutes = f"{give_up_after.total_seconds() / 60:g}"
         goes.add(machine, Drain.Cause.REPAIR, GIVEN_UP, f"it did not become a Ready node within {minutes} minutes")
 
 
 def _scale_down(goes: _Goes, cluster: ClusterView, compute_class: ComputeClass) -> None:
+    """Too many of a class go. One whose drain a person or a budget stopped stays, and no other goes in its stead."""
     mine = [each for each in goes.left() if each.counts and (each.cluster, each.compute_class) == (cluster.id, compute_class)]
     wanted = cluster.wanted(compute_class)
-    for machine in cheapest(mine, len(mine) - wanted):
+    too_many = len(mine) - wanted - sum(machine.kept for machine in mine)
+    for machine in cheapest([machine for machine in mine if not machine.kept], too_many):
         why = f"{cluster.name} asks for {wanted * machine.gpus} {compute_class.value} GPUs now"
         goes.add(machine, Drain.Cause.SCALED_DOWN, CALLED_OFF, why)
 

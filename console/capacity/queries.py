@@ -20,7 +20,9 @@ def automation() -> Automation:
     return Automation.objects.filter(pk=1).first() or Automation()
 
 
-def why_blocked(cluster: Cluster, switch: Automation, now: datetime, wait: Wait | None) -> str:
+def why_blocked(
+    cluster: Cluster, switch: Automation, now: datetime, wait: Wait | None, silent_since: datetime | None = None
+) -> str:
     """Why nothing may be started for a cluster, as a sentence's second half; empty where nothing stands in the way."""
     if not switch.on:
         since = f" since {switch.changed_at:%H:%M} UTC" if switch.changed_at else ""
@@ -34,6 +36,8 @@ def why_blocked(cluster: Cluster, switch: Automation, now: datetime, wait: Wait 
     if cluster.unreachable_since is not None:
         why = f": {cluster.unreachable_why}" if cluster.unreachable_why else ""
         return f"Kubernetes is unreachable since {cluster.unreachable_since:%H:%M} UTC{why}"
+    if silent_since is not None:
+        return f"the provider of machines does not answer since {silent_since:%H:%M} UTC"
     if wait is not None and wait.refused_until is not None and now < wait.refused_until:
         return f"the provider refuses it: {wait.refused_why}"
     return ""
@@ -50,21 +54,22 @@ def differences(clusters: Iterable[Cluster], now: datetime) -> dict[UUID, Differ
     ids = [cluster.pk for cluster in clusters]
     switch = automation()
     waits = {wait.cluster_id: wait for wait in Wait.objects.filter(cluster__in=ids)}
-    tries = {(pool.region_id, pool.gpu_type_id): pool.next_try_at for pool in Pool.objects.all()}
+    pools = {(pool.region_id, pool.gpu_type_id): pool for pool in Pool.objects.all()}
     coming = _coming(ids)
     found: dict[UUID, Difference] = {}
     for cluster in clusters:
         wait = waits.get(cluster.pk)
+        pool = pools.get((cluster.region_id, cluster.gpu_type_id))
         waiting = None
         if wait is not None and wait.preemptible:
-            next_try_at = tries.get((cluster.region_id, cluster.gpu_type_id))
-            waiting = Waiting(wait.preemptible * cluster.gpu_type.gpus_per_node, wait.since, next_try_at)
+            gpus = wait.preemptible * cluster.gpu_type.gpus_per_node
+            waiting = Waiting(gpus, wait.since, pool.next_try_at if pool else None)
         found[cluster.pk] = difference_of(
             cluster.desired_preemptible_gpus,
             cluster.allocated_preemptible_gpus,
             coming[cluster.pk],
             waiting,
-            why_blocked(cluster, switch, now, wait),
+            why_blocked(cluster, switch, now, wait, pool.silent_since if pool else None),
         )
     return found
 

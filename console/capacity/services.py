@@ -11,8 +11,10 @@ from console.accounts.access import Actor
 from console.accounts.models import Project, Role
 from console.accounts.services import audit
 from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_nodes
+from console.capacity.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.models import Automation, Pool
+from console.capacity.reclaims import cordon, reclaim
 from console.capacity.wakes import wake, wake_pool
 from console.capacity.who import doer
 from console.clusters.changes import record_level
@@ -21,7 +23,19 @@ from console.http import Conflict, Forbidden, Unprocessable
 from console.timeline.changes import Change, change
 from console.timeline.models import INSTALLATION, Stream
 
-__all__ = ["create_cluster", "set_standard", "set_target", "switch", "wake_pool"]
+__all__ = [
+    "PodEnd",
+    "cordon",
+    "create_cluster",
+    "node_gone",
+    "node_uncordoned_by_person",
+    "pod_ended",
+    "reclaim",
+    "set_standard",
+    "set_target",
+    "switch",
+    "wake_pool",
+]
 
 CREATE = "capacity.create_cluster"
 TARGET, STANDARD = "The preemptible target", "The number of standard GPUs"
@@ -65,8 +79,8 @@ def set_standard(actor: Actor, cluster: Cluster, gpus: int) -> Cluster:
         before = mine.desired_standard_gpus
         if gpus == before:
             return mine
-        mine.desired_standard_gpus = gpus
-        made.save(mine.stream, mine, "desired_standard_gpus")
+        mine.desired_standard_gpus, mine.standard_set_at = gpus, made.now
+        made.save(mine.stream, mine, "desired_standard_gpus", "standard_set_at")
         _say(made, actor, mine, "StandardChanged", f"Standard GPUs from {before} to {gpus}", before, gpus)
         audit(actor, "cluster.standard.set", mine.name, mine.project, {"gpus": before}, {"gpus": gpus})
         wake_pool(mine.region_id, mine.gpu_type_id)

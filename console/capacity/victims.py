@@ -27,7 +27,9 @@ class MachineView:
     ready: bool = False
     has_node: bool = False
     draining: bool = False
+    kept: bool = False  # a person or a budget stopped its drain, and what is asked for has not changed since
     lost: str = ""  # why it is beyond hope: the provider no longer has it, and its node is not Ready either
+    returns: bool = True  # whether the provider gets it back by our ending it
     idle: bool = True  # no pods but DaemonSets
     unsaved: float = 0.0
 

@@ -75,6 +75,7 @@ class Cluster(Revised):
     kubernetes_version = models.CharField(max_length=32, blank=True)
 
     desired_standard_gpus = models.PositiveIntegerField()
+    standard_set_at = models.DateTimeField(null=True)
     desired_preemptible_gpus = models.PositiveIntegerField(default=0)
     target_revision = models.BigIntegerField(default=0)  # stream revision of the last target change: compare-and-set
     target_set_by = models.CharField(max_length=200, blank=True)
@@ -137,7 +138,14 @@ class Machine(Revised):
     gone_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "revision"], name="machine_cluster_revision")]
+        indexes = [
+            models.Index(fields=["cluster", "revision"], name="machine_cluster_revision"),
+            models.Index(  # the few that are here among all that ever were
+                fields=["region", "gpu_type"],
+                name="machine_here",
+                condition=models.Q(state__in=["asked", "booting", "joined", "leaving"]),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "node_name"],
