@@ -80,19 +80,15 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str) -> Frame | None
     entries = ledger.since(cluster.stream, after, upto, STEP)
     drains = list(Drain.objects.filter(**span).prefetch_related("verdicts"))
     machines = list(Machine.objects.filter(**span).values_list("pk", flat=True))
-    nodes = list(Node.objects.filter(**span).values_list("pk", "machine_id"))
+    nodes = list(Node.objects.filter(**span).only("pk", "machine_id"))
     gone = ledger.gone_since(cluster.stream, after, upto, STEP)
     frame = Frame(upto, epoch, timezone.now())
     frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
     frame.rows.extend(_tables(drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
     if drains or machines or nodes or gone or cluster.revision > after or after == upto:
         drawn = picture.read(cluster, frame.at)
-        _lines(
-            frame,
-            drawn,
-            {pk.hex for pk in machines} | {(node if machine is None else machine).hex for node, machine in nodes},
-            gone,
-        )
+        changed = {pk.hex for pk in machines} | {(node.machine_id or node.pk).hex for node in nodes}
+        _lines(frame, drawn, changed, gone)
         frame.rows.append(Row("panel", str(cluster.pk), upto, panels.render_panel(drawn)))
     return frame
 
