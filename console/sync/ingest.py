@@ -1,0 +1,201 @@
+"""Into the ledger: lines about nodes, and Kubernetes' own Events. One fact is one row.
+
+A repeat of an Event is the same uid with a higher count, so it moves its row; a new uid is a new row; that Kubernetes forgets
+an Event after an hour changes nothing here (mustafaakin/kubernetes-event-exporter#197, kubernetes/kubernetes#50510). Our own
+Events come back as proof that they arrived. Kubernetes' NodeReady and NodeNotReady tell what the node's condition told already:
+whichever of the two comes second joins the row of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from console.clusters.models import Cluster, Node, Pod
+from console.kube.marks import REPORTING_COMPONENT
+from console.kube.shapes import EventShape
+from console.sync.room import Seen
+from console.sync.words import NODE_UNCORDONED, TOLD_TWICE, Line
+from console.timeline.changes import Actor, Change
+from console.timeline.models import Entry
+
+# How far apart the two tellings of one fact may be: the node controller's Event and our look at the condition.
+SAME = timedelta(seconds=120)
+
+# How long an Event of a pod waits for its pod to be seen, and how many may wait.
+ORPHAN_LIFE = timedelta(seconds=30)
+MOST_ORPHANS = 1000
+
+
+def wanted(event: EventShape, pod_events: str) -> bool:
+    """Whether an Event may become a row, as far as it shows by itself: nodes all, pods as the setting says, others none."""
+    if event.involved_kind == "Node" or is_own(event):
+        return True
+    return event.involved_kind == "Pod" and (pod_events == "all" or (pod_events == "warnings" and event.type == "Warning"))
+
+
+def is_own(event: EventShape) -> bool:
+    """Whether we emitted it, by its own word. One that lies gets no row and finds none."""
+    return event.reporting_component == REPORTING_COMPONENT
+
+
+def places(made: Change, cluster: Cluster, uids: set[str]) -> dict[str, str]:
+    """Node names by pod uid, of the pods among these that are on GPU nodes, those this change is about to write included."""
+    if not uids:
+        return {}
+    stored = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("name", flat=True)
+    names = {*stored, *(node.name for node in made.pending(Node) if node.gpus)}
+    pods = Pod.objects.filter(cluster=cluster, uid__in=uids).values_list("uid", "node_name")
+    return {uid: name for uid, name in pods if name in names}
+
+
+def pod_uids(events: Iterable[Seen]) -> set[str]:
+    """The pods that these Events are about."""
+    shapes = [item.shape for item in events if isinstance(item.shape, EventShape)]
+    return {shape.involved_uid for shape in shapes if shape.involved_kind == "Pod" and not is_own(shape)}
+
+
+def sort_out(events: Sequence[Seen], at_pods: Mapping[str, str], orphans: dict[str, Seen], now: datetime) -> list[EventShape]:
+    """The Events that get rows now. Those of unseen pods wait in `orphans` for a moment: pods and Events come by two watches."""
+    ready: list[EventShape] = []
+    for item in [*orphans.values(), *events]:
+        event = item.shape
+        assert isinstance(event, EventShape)
+        if event.involved_kind != "Pod" or is_own(event) or event.involved_uid in at_pods:
+            ready.append(event)
+            orphans.pop(event.uid, None)
+        elif now - item.at > ORPHAN_LIFE or len(orphans) >= MOST_ORPHANS:
+            orphans.pop(event.uid, None)
+        else:
+            orphans[event.uid] = item
+    return ready
+
+
+def record(
+    made: Change,
+    cluster: Cluster,
+    lines: Sequence[Line],
+    events: Sequence[EventShape],
+    at_pods: Mapping[str, str],
+    gone: Iterable[Node],
+) -> None:
+    """Write the rows. Everything that may be the same fact is read and locked first, in few queries."""
+    by_uid, by_name, told = _known(made, cluster, lines, events)
+    for line in lines:
+        _say(made, cluster, line, told)
+    uids = _node_uids(made, cluster, events, gone)
+    for event in events:
+        if is_own(event):
+            _arrived(made, cluster, event, by_name.get(event.name))
+        elif entry := by_uid.get(event.uid):
+            _again(made, cluster, event, entry)
+        elif entry := _same_fact(event, uids, [*told, *made.pending(Entry)]):
+            by_uid[event.uid] = entry
+            entry.source_uid = event.uid
+            made.save(cluster.stream, entry, "source_uid")
+            _again(made, cluster, event, entry)
+        else:
+            by_uid[event.uid] = _new(made, cluster, event, uids, at_pods)
+
+
+def _known(
+    made: Change, cluster: Cluster, lines: Sequence[Line], events: Sequence[EventShape]
+) -> tuple[dict[str, Entry], dict[str, Entry], list[Entry]]:
+    """Rows of these Events, rows whose own Event came back, and recent rows that may tell the same fact."""
+    entries = Entry.objects.filter(stream=cluster.stream)
+    ours, others = [e for e in events if is_own(e)], [e for e in events if not is_own(e)]
+    by_uid = made.lock(entries.filter(source_uid__in={e.uid for e in others})) if others else []
+    by_name = made.lock(entries.filter(own_event__in={e.name for e in ours})) if ours else []
+    times = [line.at for line in lines if line.reason in (*TOLD_TWICE, NODE_UNCORDONED)]
+    times += [e.at for e in others if e.reason in TOLD_TWICE]
+    told: list[Entry] = []
+    if times:
+        recent = entries.filter(at__gte=min(times) - SAME, at__lte=max(times) + SAME)
+        told = made.lock(recent.filter(reason__in=(*TOLD_TWICE, NODE_UNCORDONED)))
+    # One object a row, however many ways led to it: what is saved once must be all of it.
+    one = {entry.pk: entry for entry in [*told, *by_name, *by_uid]}
+    return (
+        {str(entry.source_uid): one[entry.pk] for entry in by_uid},
+        {str(entry.own_event): one[entry.pk] for entry in by_name},
+        [one[entry.pk] for entry in told],
+    )
+
+
+def _say(made: Change, cluster: Cluster, line: Line, told: Sequence[Entry]) -> None:
+    """A line about a node, unless its fact has a row: Kubernetes' Event of it, or our page's own row of an uncordon."""
+    for entry in told:
+        near = entry.subject_uid == line.uid and entry.reason == line.reason and abs(entry.at - line.at) <= SAME
+        if near and line.reason == NODE_UNCORDONED and entry.actor_kind != Entry.ActorKind.KUBERNETES:
+            return
+        if near and line.reason in TOLD_TWICE and entry.source_uid and not entry.data.get("condition"):
+            entry.data = {**entry.data, "condition": True}
+            made.save(cluster.stream, entry, "data")
+            return
+    made.entry(
+        cluster.stream,
+        line.reason,
+        line.message,
+        actor=line.actor,
+        severity=line.severity,
+        at=line.at,
+        subject=("Node", line.name, line.uid),
+        own_event=line.own_event,
+        data={**line.data, **({"condition": True} if line.reason in TOLD_TWICE else {})},
+    )
+
+
+def _same_fact(event: EventShape, uids: Mapping[str, str], told: Iterable[Entry]) -> Entry | None:
+    """The row that the node's condition has made of what this Event tells."""
+    if event.reason not in TOLD_TWICE or event.involved_kind != "Node":
+        return None
+    for entry in told:
+        same = entry.reason == event.reason and entry.subject_uid == uids.get(event.involved_name)
+        if same and entry.source_uid is None and abs(entry.at - event.at) <= SAME:
+            return entry
+    return None
+
+
+def _node_uids(made: Change, cluster: Cluster, events: Sequence[EventShape], gone: Iterable[Node]) -> dict[str, str]:
+    """Node uids by name: a kubelet writes its node's name where the uid belongs."""
+    names = {event.involved_name for event in events if event.involved_kind == "Node"}
+    if not names:
+        return {}
+    stored = dict(Node.objects.filter(cluster=cluster, name__in=names).values_list("name", "uid"))
+    return {row.name: row.uid for row in gone} | stored | {row.name: row.uid for row in made.pending(Node)}
+
+
+def _arrived(made: Change, cluster: Cluster, event: EventShape, entry: Entry | None) -> None:
+    if entry and entry.source_uid is None:
+        entry.source_uid, entry.seen_at = event.uid, made.now
+        made.save(cluster.stream, entry, "source_uid", "seen_at")
+
+
+def _again(made: Change, cluster: Cluster, event: EventShape, entry: Entry) -> None:
+    """The same Event once more: the row counts, and never backwards. `at` stays, so that paging is stable."""
+    last_at, count = max(entry.last_at, min(event.last_at, made.now)), max(entry.count, event.count)
+    if (count, last_at) != (entry.count, entry.last_at):
+        entry.count, entry.last_at = count, last_at
+        made.save(cluster.stream, entry, "count", "last_at")
+
+
+def _new(made: Change, cluster: Cluster, event: EventShape, uids: Mapping[str, str], at_pods: Mapping[str, str]) -> Entry:
+    """An Event as a row. A time from the future is marked, and held to now for order."""
+    of_node = event.involved_kind == "Node"
+    name = event.involved_name if of_node else f"{event.involved_namespace}/{event.involved_name}"
+    uid = uids.get(event.involved_name, event.involved_uid) if of_node else event.involved_uid
+    node = event.involved_name if of_node else at_pods.get(event.involved_uid, "")
+    data = {"node": node, "event": f"{event.namespace}/{event.name}"}
+    entry = made.entry(
+        cluster.stream,
+        event.reason[:128] or "Event",
+        event.message,
+        actor=Actor(Entry.ActorKind.KUBERNETES, event.reporting_component[:200] or "Kubernetes"),
+        severity=Entry.Severity.WARNING if event.type == "Warning" else Entry.Severity.INFO,
+        at=min(event.at, made.now),
+        subject=(event.involved_kind[:64], name[:253], uid[:64]),
+        source_uid=event.uid[:64],
+        count=event.count,
+        data={**data, "future": event.at.isoformat()} if event.from_future else data,
+    )
+    entry.first_at, entry.last_at = min(event.first_at, entry.at), min(event.last_at, made.now)
+    return entry
