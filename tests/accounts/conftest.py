@@ -23,6 +23,7 @@ from django.utils.module_loading import import_string
 from psycopg import sql
 
 from console.accounts import environment
+from tests.accounts.stub import CLIENT, Stub
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOST = "127.0.0.1:18000"
@@ -158,3 +159,23 @@ class Browser:
 @pytest.fixture
 def browser() -> Browser:
     return Browser()
+
+
+@pytest.fixture
+def stub(console: None, settings) -> Iterator[Stub]:
+    """A provider that lies on command, set up in the console under the id `stub`."""
+    made = Stub()
+    server = made.serve()
+    rules = environment.role_map("rules", ("ml=operator", "sre=fleet"))
+    settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"] = [
+        {
+            "provider_id": "stub",
+            "name": "Stub",
+            "client_id": CLIENT,
+            "secret": "hush",
+            "settings": {"server_url": made.issuer, "rules": rules},
+        }
+    ]
+    yield made
+    server.shutdown()
+    server.server_close()

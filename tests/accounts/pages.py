@@ -6,15 +6,31 @@ from django.urls import include, path
 from console.accounts.access import fleet, public, signed_in
 
 
-def echo(request: HttpRequest) -> HttpResponse:
+def forgotten(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"{request.actor.name}: {request.method}")
+
+
+@signed_in
+def home(request: HttpRequest) -> HttpResponse:
+    return forgotten(request)
+
+
+@public
+def about(request: HttpRequest) -> HttpResponse:
+    return forgotten(request)
+
+
+@fleet
+def pools(request: HttpRequest) -> HttpResponse:
+    return forgotten(request)
 
 
 urlpatterns = [
     path("", include("console.accounts.urls")),
-    path("", signed_in(lambda request: echo(request))),
-    path("open/", public(lambda request: echo(request))),
-    path("pools/", fleet(lambda request: echo(request))),
-    path("forgotten/", lambda request: echo(request)),
-    path("v1/echo", signed_in(lambda request: echo(request))),
+    path("", home),
+    path("about/", about),
+    path("pools/", pools),
+    path("forgotten/", forgotten),
+    path("v1/echo", home),
+    path("v1/about", about),
 ]

@@ -117,10 +117,10 @@ def test_an_answer_is_good_once(idp, browser):
     assert AuditRow.objects.filter(action="session.refused").count() == 1
 
 
-def test_five_hundred_unfinished_sign_ins_leave_a_small_session_and_a_working_door(idp, browser):
+def test_a_hundred_unfinished_sign_ins_leave_a_small_session_and_a_working_door(idp, browser):
     browser.console.get("/sign-in/")
     token = browser.console.cookies["halftide_csrf"].value
-    for _ in range(500):
+    for _ in range(100):
         browser.console.post("/oidc/demo/login/", {"login_hint": "ada", "csrfmiddlewaretoken": token})
     assert len(Session.objects.get().session_data) < 20_000
     assert browser.sign_in("ada").content == b"ada: GET"

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from console.accounts.oidc.config import Provider
-from console.accounts.oidc.discovery import LIMIT
+from console.accounts.oidc.discovery import LIMIT, http
 from console.accounts.oidc.refusal import ProviderDown, Refused
 
 
@@ -33,7 +33,7 @@ def user_info(endpoints: Mapping[str, Any], access_token: str, subject: str) -> 
     if not url:
         return {}
     try:
-        response = httpx.get(str(url), timeout=LIMIT, headers={"Authorization": f"Bearer {access_token}"})
+        response = http().get(str(url), headers={"Authorization": f"Bearer {access_token}"})
         response.raise_for_status()
         found = response.json()
     except (httpx.HTTPError, ValueError) as error:
@@ -61,7 +61,7 @@ def refresh(provider: Provider, endpoints: Mapping[str, Any], refresh_token: str
     if in_form:
         form |= {"client_id": provider.client_id, "client_secret": provider.secret}
     try:
-        response = httpx.post(url, data=form, auth=None if in_form else (provider.client_id, provider.secret), timeout=LIMIT)
+        response = http().post(url, data=form, auth=None if in_form else (provider.client_id, provider.secret))
         found = response.json()
     except (httpx.HTTPError, ValueError) as error:
         raise _no_refresh(url, type(error).__name__) from error

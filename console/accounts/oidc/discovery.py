@@ -25,10 +25,16 @@ ASK_AGAIN = 60.0  # seconds between two fetches that an unknown key id causes
 Fetch = Callable[[str], Any]
 
 
+@cache
+def http() -> httpx.Client:
+    """One for the process: making one reads every certificate of the machine. No redirects: an address is what was set up."""
+    return httpx.Client(timeout=LIMIT, headers={"Accept": "application/json"})
+
+
 def fetch_json(url: str) -> Any:
     """Raises ProviderDown, whatever went wrong: no connection, another status than 200, something that is not JSON."""
     try:
-        response = httpx.get(url, timeout=LIMIT, headers={"Accept": "application/json"})
+        response = http().get(url)
         response.raise_for_status()
         return response.json()
     except (httpx.HTTPError, ValueError) as error:
