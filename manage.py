@@ -4,8 +4,11 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+
+from django.core.management import execute_from_command_line  # noqa: E402  (after the settings are named)
+
+import console.celery  # noqa: E402, F401  (so that a command that wakes a worker knows the broker)
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     execute_from_command_line(sys.argv)
