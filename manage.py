@@ -6,9 +6,9 @@ import sys
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
-from django.core.management import execute_from_command_line  # noqa: E402  (after the settings are named)
+from django.core.management import execute_from_command_line
 
-import console.celery  # noqa: E402, F401  (so that a command that wakes a worker knows the broker)
+import console.celery  # noqa: F401  (so that a command that wakes a worker knows the broker)
 
 if __name__ == "__main__":
     execute_from_command_line(sys.argv)
