@@ -56,7 +56,7 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
         Process("worker", CONSOLE, _worker("default", "default,bulk", 2)),
         # No pid file: beat trusts a stale one. A doubled beat costs nothing, since sweeps take rows with SKIP LOCKED.
         Process("beat", CONSOLE, ["-m", "celery", "-A", "console", "beat", "--pidfile=", "-s", beat_state]),
-        Process("watch", CONSOLE, ["manage.py", "watch"]),
+        Process("watch", CONSOLE, ["-m", "manage", "watch"]),
     ]  # fmt: skip
 
 
