@@ -74,7 +74,8 @@ def _of_machine(machine: Machine, node: Node | None, drain: Drain | None) -> Lin
     if machine.state == Machine.State.BOOTING:
         return line("booting", "boots", f"Booting, {BOOT_HINT}", machine.asked_at)
     if machine.state == Machine.State.JOINED:
-        return line("lost", "", "The machine is here, but Kubernetes shows no node of it", machine.last_proof_at or machine.asked_at)
+        since = machine.last_proof_at or machine.asked_at
+        return line("lost", "", "The machine is here, but Kubernetes shows no node of it", since)
     return None  # leaving, gone or given up, and its node is gone too
 
 

@@ -4,13 +4,14 @@ No controls and no roles in here: what is rendered once goes to everybody who ma
 and number box stand around these parts and read the `data-*` attributes. Only `render_drain` lives elsewhere (`drain_panel`).
 """
 
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 
 from django.conf import settings
 from django.template.loader import get_template
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from console.capacity import gauge, words
 from console.capacity.lines import Line
@@ -103,6 +104,7 @@ def _gauge(picture: Picture) -> SafeString:
         between=gauge.percent(high - low, end),
         want=gauge.percent(found.desired, end),
         gives=found.allocated > found.desired,
+        at_end=found.desired >= end * 0.94,
         level=level,
         level_share=gauge.percent(level, end),
         level_clear=level > 0 and abs(level - found.desired) >= end * 0.15,
@@ -151,7 +153,8 @@ def _note(picture: Picture) -> SafeString:
 
 
 def _strip(picture: Picture) -> SafeString:
-    counts = {state: sum(line.state == state for line in picture.lines) for state in ("draining", "booting", "held", "sick", "lost")}
+    states = Counter(line.state for line in picture.lines)
+    counts = {state: states[state] for state in ICONS}
     return _template("capacity/_strip.html", total=len(picture.lines), waiting=picture.waiting_nodes, counts=counts)
 
 
@@ -164,19 +167,18 @@ def _preemptible(picture: Picture) -> SafeString:
     return format_html("Preemptible · {}{}", len(picture.preemptible), waits)
 
 
+WAITS = mark_safe('<b>–</b><span><svg class="i" aria-hidden="true"><use href="#i-clock"/></svg>waits</span>')
 MOST_WAITS = 60  # cells for what is not there yet; beyond, the number in the heading says it
 
 
 def _waits(picture: Picture) -> SafeString:
     since = picture.difference.waiting_since
     says = f"Not yet a node{f', waiting for capacity since {since:%H:%M} UTC' if since else ''}"
+    inside = "" if picture.dense else WAITS
     cell = format_html(
-        '<li><span class="cell pre waiting" role="img" aria-label="{}" title="{}"><b>–</b><span>'
-        '<svg class="i" aria-hidden="true"><use href="#i-clock"/></svg>waits</span></span></li>',
-        says,
-        says,
+        '<li><span class="cell pre waiting" role="img" aria-label="{}" title="{}">{}</span></li>', says, says, inside
     )
-    return format_html_join("", "{}", ((cell,) for _ in range(min(picture.waiting_nodes, MOST_WAITS))))
+    return mark_safe(cell * min(picture.waiting_nodes, MOST_WAITS))  # noqa: S308  (made by format_html)
 
 
 def _template(name: str, **found: object) -> SafeString:

@@ -59,6 +59,8 @@ def reason(picture: Picture) -> Reason:
         return Reason("i-dots", f"{found.joining} GPUs are joining", ", oldest for ", found.joining_since)
     if found.held_by_pace:
         return Reason("i-clock", f"{found.held_by_pace} GPUs follow", ": machines are asked for a few at a time.")
+    if picture.cluster.unreachable_since is not None:
+        return Reason("i-warning", "As last seen, everything asked for is there.")
     if found.desired == 0:
         return Reason("i-about", "No preemptible GPUs asked for.", _more(picture))
     return Reason("i-check", "Everything asked for is there.", _more(picture))

@@ -40,7 +40,8 @@ def target(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
 def cordon(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
     actor = actor_of(request)
     cluster = get_cluster(actor, cluster_id, Role.OPERATOR)
-    node = Node.objects.filter(cluster=cluster, pk=_id(request.POST.get("node", ""))).first()
+    wanted = _id(request.POST.get("node", ""))
+    node = Node.objects.filter(cluster=cluster, pk=wanted).first() if wanted is not None else None
     if node is None:
         raise NotFound("This node is not in the cluster any more.", param="node")
     services.cordon(actor, cluster, node, request.POST.get("on") == "1")
@@ -66,7 +67,7 @@ def automation(request: HttpRequest) -> HttpResponse:
     """The stop switch."""
     actor = actor_of(request)
     if not may_flip(actor):
-        raise Forbidden("The stop switch is for fleet operators and administrators.")
+        raise Forbidden("The stop switch is for fleet operators. An administrator can name one.")
     why = line_of_text(request.POST.get("why", ""), "why", "The reason", 300)
     services.switch(actor, request.POST.get("on") == "1", why)
     return redirect(way_back(request, "/"))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 
 from console.accounts.access import Actor
-from console.accounts.models import Role
 from console.capacity.models import Automation
 
 
@@ -40,8 +39,8 @@ class Shell:
 
 
 def may_flip(actor: Actor) -> bool:
-    """The switch stops every pool of every project, so it is for fleet operators and for administrators everywhere."""
-    return actor.fleet_operator or actor.everywhere == Role.ADMIN
+    """The switch stops every pool of every project, so it is for fleet operators."""
+    return actor.fleet_operator
 
 
 def switch(row: Automation | None, actor: Actor) -> Switch:

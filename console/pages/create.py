@@ -86,7 +86,7 @@ def new_cluster(request: HttpRequest) -> HttpResponse:
     actor, known = actor_of(request), pools()
     projects = projects_of(actor)
     if not projects:
-        raise Forbidden("Clusters are created by administrators of a project. One of them can make you one, or create it for you.")
+        raise Forbidden("Clusters are created by administrators of a project. One of them can create it, or make you one.")
     form = CreateForm.of(request.POST or request.GET, _defaults(projects, known))
     if request.method == "POST":
         made = _create(actor, form, projects)

@@ -1,4 +1,4 @@
-"""Timeline rows under the headings of their days (UTC), each row with its drain's verdicts, in two queries besides the entries."""
+"""Timeline rows under the headings of their days (UTC), each with its drain's verdicts: two queries besides the entries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

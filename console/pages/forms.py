@@ -7,6 +7,7 @@ from console.http import BadInput, DomainError
 from console.pages.asking import line_of_text, whole_number
 
 FIELDS = ("project", "name", "region", "gpu_type", "standard", "preemptible")
+API_NAMES = {"num_gpus": "standard", "num_preemptible_gpus": "preemptible"}
 LONGEST_NAME = 63
 
 
@@ -39,5 +40,6 @@ class CreateForm:
             return 0
 
     def refuse(self, error: DomainError) -> None:
-        """Beside the field the error names, or above the form."""
-        self.errors.setdefault(error.param if error.param in FIELDS else "", error.message)
+        """Beside the field the error names (services name fields as the API does), or above the form."""
+        param = API_NAMES.get(error.param or "", error.param)
+        self.errors.setdefault(param if param in FIELDS else "", error.message)

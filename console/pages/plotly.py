@@ -1,8 +1,8 @@
 """Plotly's files among the static ones, made from the installed package and never committed.
 
 Plotly writes its global style into the page at load, which a strict CSP refuses; but it leaves that out where an element with
-the id `plotly.js-style-global` and the class `no-inline-styles` stands (`chart.js` makes one). So the same rules are taken out of the
-shipped bundle into a linked file. Made once for each version, beside a compressed copy (4.8 MB become 1.5 MB).
+the id `plotly.js-style-global` and the class `no-inline-styles` stands (`chart.js` makes one). So the same rules are taken out
+of the shipped bundle into a linked file. Made once for each version, beside a compressed copy (4.8 MB become 1.5 MB).
 """
 
 import gzip
@@ -43,7 +43,7 @@ def _selector(short: str) -> str:
 
 
 def make(source: Path, folder: Path) -> None:
-    """Write bundle, style sheet and compressed copies into `folder`. Each appears whole, so that two processes may do it at once."""
+    """Write bundle, style sheet and compressed copies. Each appears whole, so that two processes may do it at once."""
     folder.mkdir(parents=True, exist_ok=True)
     bundle = (source / BUNDLE).read_bytes()
     for name, content in ((STYLE, style_of(bundle.decode()).encode()), (BUNDLE, bundle)):

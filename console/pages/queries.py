@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 from django.db.models import Count, Q
 
@@ -128,7 +129,7 @@ def _not_ready(clusters: list[Cluster]) -> Counter[object]:
 def _row(
     cluster: Cluster,
     price: Price,
-    alive: dict[tuple[object, str], int],
+    alive: dict[tuple[UUID, str], int],
     sick: Counter[object],
     waits: dict[tuple[str, str], datetime | None],
     last: Entry | None,

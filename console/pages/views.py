@@ -77,9 +77,7 @@ def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     """More rows below those of the page (htmx puts them in the place of the button)."""
     cluster = get_cluster(actor_of(request), cluster_id)
-    rows = page.timeline_rows(
-        cluster, timezone.now(), page.ROWS_WIDE, request.GET.get("before", ""), request.GET.get("day", "")
-    )
+    rows = page.timeline_rows(cluster, timezone.now(), page.ROWS_WIDE, request.GET.get("before", ""), request.GET.get("day", ""))
     return render(request, "pages/_days.html", {"cluster": cluster, **rows})
 
 

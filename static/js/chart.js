@@ -31,7 +31,7 @@ export const keepChart = (card) => {
     if (!data) return;
     const now = serverNow(), last = data.at.length - 1;
     data.at[last] = new Date(now).toISOString(); // the last step goes on until now
-    plot.removeAttribute("aria-busy");
+    if (plot.hasAttribute("aria-busy")) { plot.removeAttribute("aria-busy"); plot.replaceChildren(); }
     draw(plot, data, now - LENGTH[range], now);
     says.textContent = `Preemptible GPUs in the last ${range}: ${data.desired[last]} desired and ${data.allocated[last]} allocated now, `
       + `taken back ${data.marks.length} times.`;
