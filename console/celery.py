@@ -8,6 +8,7 @@ from kombu import Queue
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
 app = Celery("halftide")
+app.set_default()  # for every thread: "current" alone is the thread's that imported this
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue("urgent"), Queue("default"), Queue("bulk")]
 app.conf.beat_schedule = {

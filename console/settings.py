@@ -51,7 +51,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -170,7 +170,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
-STATIC_ROOT = STATE_DIR / "static"
 PLOTLY_FILES = Path(plotly.__file__).parent / "package_data"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
@@ -178,15 +177,11 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "console.pages.plotly.PlotlyFinder",
 ]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if env.boolean("HALFTIDE_STATIC_HASHED", False)
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
-}
-WHITENOISE_USE_FINDERS = not env.boolean("HALFTIDE_STATIC_HASHED", False)
+# Files are served under their own names, found once at the start: modules import each other by name, which hashed names
+# would break. Browsers keep them for a minute and then ask with an ETag.
+SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
+SERVESTATIC_MAX_AGE = 60  # seconds
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

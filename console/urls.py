@@ -5,6 +5,5 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("console.accounts.urls")),
     path("", include("console.api.urls")),
-    path("", include("console.capacity.urls")),
     path("", include("console.pages.urls")),
 ]

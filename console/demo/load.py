@@ -9,13 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from allauth.socialaccount.models import SocialAccount
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
+from console.accounts import identities
 from console.accounts.access import Actor
 from console.accounts.changes import apply_claims, rules_for
 from console.accounts.models import ApiKey, Project, Role, User
-from console.accounts.oidc.config import by_id
+from console.accounts.oidc.config import Provider, by_id
 from console.accounts.services import actor_for_session, create_key, fingerprint
 from console.capacity.models import Pool
 from console.capacity.services import create_cluster
@@ -49,7 +50,10 @@ def catalogue(data: dict[str, Any]) -> None:
 def demo(data: dict[str, Any], now: datetime) -> list[Cluster]:
     """Projects, people with what their groups give them, keys, and the clusters that are not there yet. Returns the new ones."""
     projects = {one["slug"]: _project(one) for one in data["projects"]}
-    people = {one["subject"]: _person(data["provider"], one, now) for one in data["people"]}
+    provider = by_id(data["provider"])
+    if provider is None:
+        raise ImproperlyConfigured(f"The identity provider {data['provider']} is not among the settings' providers.")
+    people = {one["subject"]: _person(provider, one, now) for one in data["people"]}
     for one in data["keys"]:
         if not ApiKey.objects.filter(fingerprint=fingerprint(one["key"])).exists():
             role = Role[one["role"].upper()]
@@ -63,14 +67,11 @@ def _project(one: dict[str, Any]) -> Project:
     return project
 
 
-def _person(provider_id: str, one: dict[str, Any], now: datetime) -> User:
+def _person(provider: Provider, one: dict[str, Any], now: datetime) -> User:
     """As their first sign-in would make them, so that the demo's keys have an owner with rights before anybody signs in."""
-    account = SocialAccount.objects.select_related("user").filter(provider=provider_id, uid=one["subject"]).first()
-    if account is None:
-        user = User.objects.create_user(one["subject"], email=one["email"], first_name=one["name"])
-        account = SocialAccount.objects.create(user=user, provider=provider_id, uid=one["subject"], extra_data={})
-    provider = by_id(provider_id)
-    if provider is not None and not account.extra_data.get("applied_iat"):
+    claims = {"preferred_username": one["subject"], "email": one["email"]}
+    account = identities.find_or_create(provider.id, provider.issuer, one["subject"], claims)
+    if not account.extra_data.get("applied_iat"):
         # Issued at second 1: whatever the provider says later is newer.
         apply_claims(account, {"iat": 1, "groups": one["groups"]}, "groups", rules_for(provider), now)
     return User.objects.get(pk=account.user_id)

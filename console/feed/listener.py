@@ -23,7 +23,7 @@ async def listen(url: str, heard: Callable[[str], None], again: Callable[[], Non
     while True:
         try:
             async with (
-                redis.Redis.from_url(url, socket_keepalive=True, health_check_interval=10) as client,
+                redis.Redis.from_url(url, health_check_interval=10) as client,
                 client.pubsub() as pubsub,
             ):
                 await pubsub.subscribe(CHANNEL)
