@@ -22,7 +22,7 @@ async def serve(simulator: Simulator) -> None:
     )  # fmt: skip
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
-    while not server.started and not serving.done():
+    while not server.started and not serving.done():  # noqa: ASYNC110  # uvicorn tells of its start by an attribute only
         await asyncio.sleep(0.01)
     if server.started:
         await simulator.start()

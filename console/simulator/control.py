@@ -102,11 +102,7 @@ async def respond(world: World, request: Request) -> Response:
             case "POST" | "DELETE", "faults", []:
                 return _faults(world, request)
             case "POST", "boot", []:
-                seconds = _body(request).get("seconds")
-                if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-                    raise Nonsense("seconds must be a number that is not negative.")
-                world.fleet.boot_seconds = float(seconds)
-                return answer({"boot_seconds": world.fleet.boot_seconds})
+                return _boot(world, _body(request))
             case "GET", "requests", []:
                 return _requests(world, request.query)
     except (Nonsense, BadFault) as error:
@@ -124,16 +120,13 @@ async def _pools(world: World, request: Request) -> Response:
 
 
 def _launch(world: World, body: Json) -> Response:
-    fields = {name: _text(body, name) for name in LAUNCH}
+    fields: dict[str, Any] = {name: _text(body, name) for name in LAUNCH}
     if fields["cluster_id"] not in world.clusters:
         return answer({"reason": "NoCluster"}, 404)
     labels, taints = body.get("labels") or {}, body.get("taints") or []
     if not isinstance(labels, dict) or not isinstance(taints, list):
         raise Nonsense("labels must be an object and taints a list.")
-    asked = Machine(
-        fields["token"], "", fields["region"], fields["gpu_type"], fields["cluster_id"], fields["node_name"], fields["compute_class"],
-        ip="", asked_at="", labels=labels, taints=taints,
-    )  # fmt: skip
+    asked = Machine(**fields, labels=labels, taints=taints)
     try:
         machine, new = world.fleet.launch(asked)
     except NoCapacity as error:
@@ -181,6 +174,14 @@ def _demand(world: World, body: Json) -> Response:
         raise Nonsense("machines must be a whole number that is not negative.")
     world.fleet.demand(key, machines, auto=bool(body.get("auto", False)))
     return answer(world.fleet.shown(key))
+
+
+def _boot(world: World, body: Json) -> Response:
+    seconds = body.get("seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+        raise Nonsense("seconds must be a number that is not negative.")
+    world.fleet.boot_seconds = float(seconds)
+    return answer({"boot_seconds": world.fleet.boot_seconds})
 
 
 def _faults(world: World, request: Request) -> Response:

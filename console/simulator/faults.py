@@ -119,26 +119,21 @@ class Faults:
 
     async def through(self, chunks: AsyncGenerator[bytes, None], resource: str) -> AsyncGenerator[bytes, None]:
         """A watch with its faults, those too that come while it is open."""
-        waiting = asyncio.ensure_future(anext(chunks, None))
+        waiting: asyncio.Future[bytes | None] = asyncio.ensure_future(anext(chunks, None))
+        changed: asyncio.Future[object] = asyncio.ensure_future(self._changed.wait())
         try:
             while True:
-                changed = asyncio.ensure_future(self._changed.wait())
                 await asyncio.wait({waiting, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
+                if changed.done():
+                    changed = asyncio.ensure_future(self._changed.wait())
                 fault = self._pick(("down", "garbage", "expired", "silent", "cut"), "watch", resource)
                 if fault is not None and fault.kind == "silent":
                     await self._until_changed(fault)
-                    continue
-                if fault is not None and (fault.kind != "cut" or waiting.done()):
+                elif fault is not None and (fault.kind != "cut" or waiting.done()):
                     fault.spend()
-                    if fault.kind == "cut":
-                        yield (waiting.result() or b"")[:20]
-                    elif fault.kind == "expired":
-                        yield error_line(ApiError(410, "Expired", "too old resource version: 1 (2)"))
-                    elif fault.kind == "garbage":
-                        yield b"<html>this is no JSON</html>\n"
+                    yield _last_words(fault, waiting.result() if waiting.done() else None)
                     return
-                if waiting.done():
+                elif waiting.done():
                     chunk = waiting.result()
                     if chunk is None:
                         return
@@ -146,13 +141,23 @@ class Faults:
                     waiting = asyncio.ensure_future(anext(chunks, None))
         finally:
             waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
+            changed.cancel()
+            await asyncio.gather(waiting, changed, return_exceptions=True)
             await chunks.aclose()
 
     async def _until_changed(self, fault: Fault) -> None:
-        wait = self._changed.wait()
+        limited = fault.until != float("inf")
         try:
-            async with asyncio.timeout(max(0.0, fault.until - time.monotonic()) if fault.until != float("inf") else None):
-                await wait
+            async with asyncio.timeout(max(0.0, fault.until - time.monotonic()) if limited else None):
+                await self._changed.wait()
         except TimeoutError:
             return
+
+
+def _last_words(fault: Fault, chunk: bytes | None) -> bytes:
+    """What a watch says before a fault ends it."""
+    if fault.kind == "cut":
+        return (chunk or b"")[:20]
+    if fault.kind == "expired":
+        return error_line(ApiError(410, "Expired", "too old resource version: 1 (2)"))
+    return b"<html>this is no JSON</html>\n" if fault.kind == "garbage" else b""

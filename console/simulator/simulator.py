@@ -25,6 +25,8 @@ from console.simulator.settings import Settings, control_token
 from console.simulator.values import Json
 from console.simulator.web import Receive, Request, Response, Send, Stream, answer, read, send_response, send_stream
 
+EXPIRE_EVERY = 60.0  # seconds between looks for old Events
+
 log = logging.getLogger(__name__)
 
 
@@ -59,6 +61,13 @@ class Simulator:
         self._write_kubeconfig()
         self.fleet.resume()
         self._tasks["demand"] = asyncio.create_task(self.fleet.run())
+        self._tasks["expiry"] = asyncio.create_task(self._expire())
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(EXPIRE_EVERY)
+            for cluster in self.clusters.values():
+                cluster.api.expire_events()
 
     async def stop(self) -> None:
         """Stop what runs; everything is in the journal already."""
@@ -136,7 +145,13 @@ class Simulator:
         controllers = self._controllers[machine.cluster_id]
         nodes, pods = controllers.views["nodes"], controllers.views["pods"]
         hardware = Hardware(
-            machine.node_name, machine.provider_id, machine.region, machine.gpu_type, machine.ip, dict(machine.labels), list(machine.taints)
+            machine.node_name,
+            machine.provider_id,
+            machine.region,
+            machine.gpu_type,
+            machine.ip,
+            dict(machine.labels),
+            list(machine.taints),
         )
         kubelet = Kubelet(Client(self._http, self.server(machine.cluster_id)), hardware, nodes, pods, self._clock)
         pods.listen(kubelet.heard)

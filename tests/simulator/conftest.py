@@ -97,8 +97,11 @@ class Simulation:
 
 
 def ready(api: "Api", name: str) -> bool:
-    node = api.get(f"/api/v1/nodes/{name}").json()
-    conditions = node.get("status", {}).get("conditions") or []
+    answer = api.get(f"/api/v1/nodes/{name}")
+    if answer.status_code != 200:
+        return False
+    node = answer.json()
+    conditions = node["status"].get("conditions") or []
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions) and not node["spec"].get("taints")
 
 

@@ -108,7 +108,9 @@ def test_a_budget_lets_go_what_it_can_spare_and_counts_it(either: Api, name: str
     assert answer.json() == {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     body = either.get(f"{PODS}/{name}").json()
     assert body["metadata"]["deletionGracePeriodSeconds"] == 9
-    assert [item["reason"] for item in body["status"]["conditions"] if item["type"] == "DisruptionTarget"] == ["EvictionByEvictionAPI"]
+    assert [item["reason"] for item in body["status"]["conditions"] if item["type"] == "DisruptionTarget"] == [
+        "EvictionByEvictionAPI"
+    ]
     again = either.post(f"{PODS}/{name}/eviction", {"metadata": {"name": name}})
     assert again.status_code == 201
     swept(either, name)

@@ -27,7 +27,10 @@ COLUMNS = {
 def make(either: Api, name: str, count: int) -> str:
     """Config maps with a label of their own; returns the selector."""
     for number in range(count):
-        body = {"metadata": {"name": f"{name}-{number}", "labels": {"run": name, "odd": str(number % 2)}}, "data": {"n": str(number)}}
+        body = {
+            "metadata": {"name": f"{name}-{number}", "labels": {"run": name, "odd": str(number % 2)}},
+            "data": {"n": str(number)},
+        }
         assert either.post(MAPS, body).status_code == 201
     return f"run={name}"
 
@@ -57,7 +60,15 @@ def test_a_list_carries_a_version_and_its_items_no_kind(either: Api, name: str) 
 
 @pytest.mark.parametrize(
     ("selector", "found"),
-    [("odd=1", "13"), ("odd!=1", "02"), ("odd in (0,1)", "0123"), ("odd notin (0)", "13"), ("odd", "0123"), ("!odd", ""), ("odd==0", "02")],
+    [
+        ("odd=1", "13"),
+        ("odd!=1", "02"),
+        ("odd in (0,1)", "0123"),
+        ("odd notin (0)", "13"),
+        ("odd", "0123"),
+        ("!odd", ""),
+        ("odd==0", "02"),
+    ],
 )
 def test_label_selectors_select(either: Api, name: str, selector: str, found: str) -> None:
     run = make(either, name, 4)

@@ -49,7 +49,9 @@ def test_a_bad_name_is_invalid_with_its_cause(either: Api) -> None:
     body = answer.json()
     assert answer.status_code == 422
     assert body["reason"] == "Invalid"
-    assert body["message"].startswith('Node "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain')
+    assert body["message"].startswith(
+        'Node "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain'
+    )
     assert [cause["field"] for cause in body["details"]["causes"]] == ["metadata.name"]
 
 
@@ -168,11 +170,10 @@ def test_a_dry_run_changes_nothing(either: Api, name: str) -> None:
 
 def test_an_event_is_the_same_under_both_groups(either: Api, name: str) -> None:
     about = {"kind": "Node", "name": name, "uid": "u-1", "apiVersion": "v1"}
-    body = {
-        "metadata": {"name": name}, "involvedObject": about, "reason": "TogetherPreempted", "message": "taken back", "type": "Warning",
-        "reportingComponent": "halftide", "reportingInstance": "h-1", "firstTimestamp": "2026-11-30T20:00:00Z", "count": 1,
-        "lastTimestamp": "2026-11-30T20:00:00Z",
-    }  # fmt: skip
+    told = {"reason": "TogetherPreempted", "message": "taken back", "type": "Warning", "count": 1}
+    times = dict.fromkeys(("firstTimestamp", "lastTimestamp"), "2026-11-30T20:00:00Z")
+    who = {"reportingComponent": "halftide", "reportingInstance": "h-1"}
+    body = {"metadata": {"name": name}, "involvedObject": about, **told, **times, **who}
     assert either.post("/api/v1/namespaces/default/events", body).status_code == 201
     new = either.get(f"/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name={name}").json()["items"]
     assert len(new) == 1

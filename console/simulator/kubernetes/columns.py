@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from console.simulator.values import Json, instant
 from console.simulator.kubernetes.pod_columns import pod_cells
+from console.simulator.values import Json, instant
 
 NONE, UNKNOWN = "<none>", "<unknown>"
 
@@ -74,11 +74,8 @@ def _born(body: Json, now: datetime) -> str:
 
 def _node(body: Json, now: datetime) -> list[Any]:
     status = body.get("status", {})
-    states = []
-    for condition in status.get("conditions") or []:
-        if condition["type"] == "Ready":
-            states.append("Ready" if condition["status"] == "True" else "NotReady")
-    states = states or ["Unknown"]
+    ready = [item["status"] for item in status.get("conditions") or [] if item["type"] == "Ready"]
+    states = ["Ready" if state == "True" else "NotReady" for state in ready] or ["Unknown"]
     if body.get("spec", {}).get("unschedulable"):
         states.append("SchedulingDisabled")
     prefix = "node-role.kubernetes.io/"
@@ -98,8 +95,9 @@ def _event(body: Json, now: datetime) -> list[Any]:
     involved = body.get("involvedObject") or {}
     source = body.get("source") or {}
     parts = [source.get("component") or body.get("reportingComponent"), source.get("host") or body.get("reportingInstance")]
+    about = f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
     return [
-        age(last, now), body.get("type", ""), body.get("reason", ""), f"{involved.get('kind', '').lower()}/{involved.get('name', '')}",
+        age(last, now), body.get("type", ""), body.get("reason", ""), about,
         involved.get("fieldPath", ""), ", ".join(filter(None, parts)), str(body.get("message", "")).strip(), age(first, now),
         series.get("count") or body.get("count") or 1, _name(body),
     ]  # fmt: skip
@@ -116,7 +114,13 @@ def _daemon_set(body: Json, now: datetime) -> list[Any]:
     status = body.get("status", {})
     counts = [
         status.get(key, 0)
-        for key in ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+        for key in (
+            "desiredNumberScheduled",
+            "currentNumberScheduled",
+            "numberReady",
+            "updatedNumberScheduled",
+            "numberAvailable",
+        )
     ]
     aim = body["spec"]["template"]["spec"].get("nodeSelector") or {}
     shown = ",".join(f"{key}={value}" for key, value in sorted(aim.items())) or NONE
@@ -142,6 +146,10 @@ def _budget(body: Json, now: datetime) -> list[Any]:
     spec = body["spec"]
     limits = [str(spec.get(key, "N/A")) for key in ("minAvailable", "maxUnavailable")]
     return [_name(body), *limits, body["status"].get("disruptionsAllowed", 0), _born(body, now)]
+
+
+def _secret(body: Json, now: datetime) -> list[Any]:
+    return [_name(body), body.get("type", ""), _data(body), _born(body, now)]
 
 
 def _data(body: Json) -> int:
@@ -173,7 +181,7 @@ COLUMNS = {
         _heads("Name", "Status", "Age"), lambda body, now: [_name(body), body["status"]["phase"], _born(body, now)]
     ),
     "secrets": Columns(
-        _heads("Name", "Type", "Data", "Age"), lambda body, now: [_name(body), body.get("type", ""), _data(body), _born(body, now)]
+        _heads("Name", "Type", "Data", "Age"), _secret
     ),
     "configmaps": Columns(_heads("Name", "Data", "Age"), lambda body, now: [_name(body), _data(body), _born(body, now)]),
     "daemonsets.apps": Columns(
@@ -184,11 +192,13 @@ COLUMNS = {
         _daemon_set,
     ),
     "replicasets.apps": Columns(
-        _heads("Name", "Desired", "Current", "Ready", "Age", wide=TEMPLATE, integers=("Desired", "Current", "Ready")), _replica_set
+        _heads("Name", "Desired", "Current", "Ready", "Age", wide=TEMPLATE, integers=("Desired", "Current", "Ready")),
+        _replica_set,
     ),
     "jobs.batch": Columns(_heads("Name", "Status", "Completions", "Duration", "Age", wide=TEMPLATE), _job),
     "poddisruptionbudgets.policy": Columns(
-        _heads("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age", integers=("Allowed Disruptions",)), _budget
+        _heads("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age", integers=("Allowed Disruptions",)),
+        _budget,
     ),
     "leases.coordination.k8s.io": Columns(
         _heads("Name", "Holder", "Age"),

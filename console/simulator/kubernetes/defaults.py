@@ -4,8 +4,8 @@ import secrets
 import uuid
 from datetime import datetime
 
-from console.simulator.values import Json, stamp
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json, stamp
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of the real name generator: no vowels, so no words
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -13,13 +13,13 @@ TOLERATIONS = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     for what in ("not-ready", "unreachable")
 ]
-NODE_INFO = {
-    key: ""
-    for key in (
+NODE_INFO = dict.fromkeys(
+    (
         "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
         "kubeProxyVersion", "operatingSystem", "architecture",
-    )
-}  # fmt: skip
+    ),
+    "",
+)  # fmt: skip
 
 
 def suffix(length: int = 5) -> str:
@@ -50,7 +50,8 @@ def complete(resource: Resource, body: Json) -> None:
         body["status"] = {"phase": "Pending", "qosClass": _quality(body["spec"])}
         pod_spec(body["spec"])
     elif resource.plural == "namespaces":
-        body["metadata"]["labels"] = {**(body["metadata"].get("labels") or {}), "kubernetes.io/metadata.name": body["metadata"]["name"]}
+        metadata = body["metadata"]
+        metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
     elif resource.plural == "secrets":

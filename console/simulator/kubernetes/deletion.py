@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console.simulator.values import Json, instant, stamp
 from console.simulator.kubernetes.errors import ApiError, bad_request, conflict
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json, instant, stamp
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What the server says it can do: groups, resources, version, and the little OpenAPI that kubectl's checks need."""
 
-from console.simulator.values import Json
 from console.simulator.kubernetes.resources import RESOURCES, VERBS, Resource
+from console.simulator.values import Json
 
 VERSION = "v1.36.3"
 SUBRESOURCES: dict[str, Json] = {
@@ -89,8 +89,18 @@ def _openapi(prefix: str) -> Json | None:
             about = {"group": resource.group, "version": resource.version, "kind": resource.kind}
             checks = [{"name": "fieldValidation", "in": "query", "schema": {"type": "string", "uniqueItems": True}}]
             ok = {"200": {"description": "OK"}}
-            patch = {"x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": about, "parameters": checks, "responses": ok}
+            patch = {
+                "x-kubernetes-action": "patch",
+                "x-kubernetes-group-version-kind": about,
+                "parameters": checks,
+                "responses": ok,
+            }
             paths[f"{base}{where}/{resource.plural}/{{name}}"] = {"patch": patch}
     if not paths:
         return None
-    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": paths, "components": {"schemas": {}}}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": VERSION},
+        "paths": paths,
+        "components": {"schemas": {}},
+    }

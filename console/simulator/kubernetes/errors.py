@@ -5,8 +5,8 @@ Clients branch on `reason` and `details`, people read `message`; both are part o
 
 from collections.abc import Sequence
 
-from console.simulator.values import Json
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json
 from console.simulator.web import Response, answer
 
 
@@ -100,13 +100,13 @@ def unsupported_patch() -> ApiError:
 
 def unsupported_body() -> ApiError:
     """415 for a body."""
-    message = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"
+    message = "the body of the request was in an unknown format - accepted media types include: application/json"
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def not_acceptable() -> ApiError:
     """406."""
-    message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"
+    message = "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch"
     return ApiError(406, "NotAcceptable", message, {})
 
 
@@ -139,6 +139,6 @@ def forbidden(verb: str, resource: Resource, namespace: str, name: str) -> ApiEr
     """403, as RBAC says it."""
     where = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
     quoted = f' "{name}"' if name else ""
-    group = resource.group
-    message = f'{_qualified(resource)}{quoted} is forbidden: User "admin" cannot {verb} resource "{resource.plural}" in API group "{group}"{where}'
+    about = f'resource "{resource.plural}" in API group "{resource.group}"{where}'
+    message = f'{_qualified(resource)}{quoted} is forbidden: User "admin" cannot {verb} {about}'
     return ApiError(403, "Forbidden", message, _details(resource, name, resource.plural))

@@ -19,7 +19,7 @@ def to_core(body: Json) -> Json:
     return {_TO_CORE.get(key, key): value for key, value in body.items()}
 
 
-def completed(body: Json, namespace: str) -> Json:
+def completed(body: Json) -> Json:
     """The fields every core Event has, also when its writer left them out."""
     whole: Json = {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
     whole |= body

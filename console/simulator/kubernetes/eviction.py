@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from console.simulator.values import Json
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.selectors import from_object, labels_match
+from console.simulator.values import Json
 
 
 def ready(pod: Json) -> bool:

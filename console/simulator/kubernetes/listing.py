@@ -3,12 +3,12 @@
 import base64
 from collections.abc import Mapping
 
-from console.simulator.values import Json, dumps, loads
 from console.simulator.kubernetes.errors import ApiError, bad_request, expired_continue, too_large_version
 from console.simulator.kubernetes.paths import Target
 from console.simulator.kubernetes.render import Renderer
 from console.simulator.kubernetes.selectors import matcher, parse_fields, parse_labels
 from console.simulator.kubernetes.store import Store
+from console.simulator.values import Json, dumps, loads
 from console.simulator.web import Response
 
 

@@ -6,8 +6,8 @@ is what kubectl needs to taint, cordon and edit; lists it does not know are repl
 
 from typing import Any
 
-from console.simulator.values import Json, copy
 from console.simulator.kubernetes.errors import ApiError, bad_request, unprocessable_patch
+from console.simulator.values import Json, copy
 
 MERGE_KEYS = {
     "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "volumeMounts": "mountPath",

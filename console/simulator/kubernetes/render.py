@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from console.simulator.values import Json, dumps
 from console.simulator.kubernetes.columns import COLUMNS, definitions
 from console.simulator.kubernetes.errors import not_acceptable
 from console.simulator.kubernetes.events_view import to_new
 from console.simulator.kubernetes.resources import NEW_EVENTS, Resource
 from console.simulator.kubernetes.store import Record
+from console.simulator.values import Json, dumps
 
 PLAIN, TABLE, PARTIAL = "plain", "table", "partial"
 
@@ -19,7 +19,7 @@ def form(accept: str) -> str:
     for part in accept.split(",") if accept else ["*/*"]:
         kind, *parameters = (piece.strip() for piece in part.split(";"))
         wanted = dict(piece.split("=", 1) for piece in parameters if "=" in piece)
-        if kind not in ("application/json", "application/*", "*/*", "application/yaml"):
+        if kind not in ("application/json", "application/*", "*/*"):
             continue
         shape = wanted.get("as", "")
         if not shape:
@@ -62,7 +62,11 @@ class Renderer:
 
     def change(self, kind: str, record: Record, *, first: bool = False) -> bytes:
         """One line of a watch."""
-        body = self._table([record], {"resourceVersion": str(record.version)}, headed=first) if self.form == TABLE else self.one(record)
+        body = (
+            self._table([record], {"resourceVersion": str(record.version)}, headed=first)
+            if self.form == TABLE
+            else self.one(record)
+        )
         return b"".join((b'{"type":"', kind.encode(), b'","object":', body, b"}\n"))
 
     def bookmark(self, version: int, *, initial: bool = False) -> bytes:
@@ -73,7 +77,10 @@ class Renderer:
         body: Json = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, "metadata": metadata}
         if self.form == TABLE:
             body = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": str(version)}}
-            body |= {"columnDefinitions": None, "rows": [{"cells": None, "object": self._bookmark_object(metadata)}] if initial else []}
+            body |= {
+                "columnDefinitions": None,
+                "rows": [{"cells": None, "object": self._bookmark_object(metadata)}] if initial else [],
+            }
         elif self.form == PARTIAL:
             body = self._bookmark_object(metadata)
         return dumps({"type": "BOOKMARK", "object": body}) + b"\n"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.simulator.values import Json
 from console.simulator.kubernetes.errors import bad_request
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json
 
 NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 KEY = rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{NAME}"
@@ -155,9 +155,7 @@ def parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...]:
     return tuple(requirements)
 
 
-def matcher(
-    namespace: str, labels: Sequence[Requirement], fields: Sequence[FieldRequirement]
-) -> Callable[[Json], bool]:
+def matcher(namespace: str, labels: Sequence[Requirement], fields: Sequence[FieldRequirement]) -> Callable[[Json], bool]:
     """One question for all three."""
 
     def matches(body: Json) -> bool:

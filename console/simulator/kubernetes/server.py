@@ -1,21 +1,22 @@
 """One cluster's API: from a request to the store and back. Every handler is one step of the event loop, so no locks."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from console.simulator.values import Json, copy, loads, stamp
-from console.simulator.kubernetes import deletion, discovery, errors, eviction, events_view, listing, patches, streams, writes
+from console.simulator.kubernetes import deletion, discovery, errors, events_view, eviction, listing, patches, streams, writes
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.render import Renderer, form
 from console.simulator.kubernetes.resources import BUDGETS, EVENTS, NAMESPACES, NEW_EVENTS, NODES, PODS
 from console.simulator.kubernetes.store import Record, Store
+from console.simulator.values import Json, copy, instant, loads, stamp
 from console.simulator.web import Request, Response, Stream, answer
 
 Clock = Callable[[], datetime]
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-BODY_TYPES = ("application/json", "application/yaml", "")
+EVENT_LIFE = timedelta(hours=1)
+BODY_TYPES = ("application/json", "")
 
 
 def verb_of(request: Request, target: Target) -> str:
@@ -109,8 +110,9 @@ class Api:
         try:
             return loads(request.body)
         except ValueError as error:
-            what = "error decoding patch" if patch else "the object provided is unrecognized: couldn't get version/kind; json parse error"
+            what = "error decoding patch" if patch else "the object provided is unrecognized: json parse error"
             raise errors.bad_request(f"{what}: {error}") from error
+
     def _create(self, request: Request, target: Target, renderer: Renderer) -> Response:
         resource = target.resource
         body = writes.accepted(resource, self._body(request))
@@ -120,7 +122,7 @@ class Api:
         if resource is NEW_EVENTS:
             body = events_view.to_core(body)
         if resource.key == EVENTS.key:
-            body = events_view.completed(body, namespace)
+            body = events_view.completed(body)
         fresh = writes.created(resource, body, namespace, self._clock())
         name = fresh["metadata"]["name"]
         if self.store.get(resource, namespace, name) is not None:
@@ -253,6 +255,9 @@ class Api:
         body = self._body(request)
         node = (body.get("target") or {}).get("name", "") if isinstance(body, dict) else ""
         pod: Json = copy(self._find(target).body)
+        wanted = (body.get("metadata") or {}).get("uid") if isinstance(body, dict) else None
+        if problem := deletion.check(PODS, pod, deletion.Options(uid=wanted)):
+            raise problem
         if "deletionTimestamp" in pod["metadata"]:
             why = f"pod {target.name} is being deleted, cannot be assigned to a host"
             raise errors.conflict(PODS, target.name, why, kind="pods/binding")
@@ -265,6 +270,15 @@ class Api:
         pod["status"]["conditions"] = [*others, scheduled]
         self.store.put(PODS, pod)
         return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+    def expire_events(self) -> None:
+        """Forget Events an hour after they were last written, as the real server's storage does."""
+        oldest = self._clock() - EVENT_LIFE
+        for _, record in list(self.store.records(EVENTS)):
+            written = instant(record.body["metadata"].get("creationTimestamp"))
+            seen = instant(record.body.get("lastTimestamp")) or written
+            if seen is not None and written is not None and max(seen, written) < oldest:
+                self.store.remove(EVENTS, copy(record.body))
 
     def _log(self, target: Target) -> Response:
         pod = self._find(target).body

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from console.simulator.journal import Journal
-from console.simulator.values import Json, dumps, loads
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json, dumps, loads
 
 HISTORY = 20_000  # changes kept per resource; a watch further back than that gets 410
 BACKLOG = 50_000  # changes a watcher may fall behind before its stream ends

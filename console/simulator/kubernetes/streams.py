@@ -5,13 +5,13 @@ import random
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
-from console.simulator.values import Json, dumps
 from console.simulator.kubernetes.errors import ApiError, expired
 from console.simulator.kubernetes.listing import number
 from console.simulator.kubernetes.paths import Target
 from console.simulator.kubernetes.render import Renderer
 from console.simulator.kubernetes.selectors import matcher, parse_fields, parse_labels
 from console.simulator.kubernetes.store import Event, Record, Store, Subscription
+from console.simulator.values import Json, dumps
 
 BOOKMARK_SECONDS = 10.0  # the real one sends them about once a minute; a quick one shows sooner that a client obeys them
 DEFAULT_SECONDS = (1800, 3600)  # as the real one: a random time, so that watches do not all come back together

@@ -2,15 +2,15 @@
 
 import re
 
-from console.simulator.values import Json
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json
 
 Cause = tuple[str, str, str]
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 
 BAD_NAME = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
@@ -61,7 +61,9 @@ def label_causes(labels: object) -> list[Cause]:
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
             causes.append(("FieldValueInvalid", f'Invalid value: "{value}": {BAD_VALUE}', "metadata.labels"))
         elif len(value) > 63:
-            causes.append(("FieldValueTooLong", f'Invalid value: "{value}": must be no more than 63 characters', "metadata.labels"))
+            causes.append(
+                ("FieldValueTooLong", f'Invalid value: "{value}": must be no more than 63 characters', "metadata.labels")
+            )
     return causes
 
 
@@ -80,7 +82,8 @@ def object_causes(resource: Resource, body: Json) -> list[Cause]:
     if resource.plural == "nodes":
         for at, taint in enumerate(spec.get("taints") or []):
             if taint.get("effect") not in EFFECTS:
-                message = f'Unsupported value: "{taint.get("effect", "")}": supported values: "NoExecute", "NoSchedule", "PreferNoSchedule"'
+                known = ", ".join(f'"{effect}"' for effect in EFFECTS)
+                message = f'Unsupported value: "{taint.get("effect", "")}": supported values: {known}'
                 causes.append(("FieldValueNotSupported", message, f"metadata.taints[{at}].effect"))
     if resource.plural in ("daemonsets", "replicasets") and not spec.get("selector"):
         causes.append(("FieldValueRequired", "Required value", "spec.selector"))

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from console.simulator.values import Json, copy
 from console.simulator.kubernetes import defaults, validation
 from console.simulator.kubernetes.errors import bad_request, conflict, invalid, modified
 from console.simulator.kubernetes.resources import Resource
+from console.simulator.values import Json, copy
 
 SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 # What may change in a running pod; the rest of its spec is fixed.
@@ -26,7 +26,7 @@ def accepted(resource: Resource, body: Any) -> Json:
         )
     for key in ("metadata", "spec", "status"):
         if body.get(key) is not None and not isinstance(body[key], dict):
-            raise bad_request(f"{resource.kind} in version \"{resource.version}\" cannot be handled: {key} is no JSON object")
+            raise bad_request(f'{resource.kind} in version "{resource.version}" cannot be handled: {key} is no JSON object')
     kept = {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
     kept["metadata"] = dict(kept.get("metadata") or {})
     return kept
@@ -36,7 +36,7 @@ def created(resource: Resource, body: Json, namespace: str, now: datetime) -> Js
     """A new object, complete and checked."""
     given = body["metadata"].get("namespace")
     if given and resource.namespaced and given != namespace:
-        raise bad_request(f"the namespace of the provided object does not match the namespace sent on the request")
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     fresh: Json = copy(body)
     metadata = fresh["metadata"]
     causes = validation.object_causes(resource, fresh) if metadata.get("name") else []
@@ -85,14 +85,15 @@ def _fixed(resource: Resource, old: Json, new: Json) -> list[validation.Cause]:
     before, after = ({key: value for key, value in body["spec"].items() if key not in POD_FREE} for body in (old, new))
     if before == after:
         return []
-    message = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, `spec.tolerations` and a few more"
+    message = "Forbidden: pod updates may not change fields other than `spec.containers[*].image` and a few more"
     return [("FieldValueForbidden", message, "spec")]
 
 
 def _other_uid(resource: Resource, name: str, have: str, given: str, *, put: bool) -> Exception:
     """The real one answers a PUT with a conflict, a patch with 422 (and says it twice)."""
     if put:
-        why = f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{name}, ResourceVersion: 0, AdditionalErrorMsg: "
-        return conflict(resource, name, f"{why}Precondition failed: UID in precondition: {given}, UID in object meta: {have}")
+        where = f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{name}, ResourceVersion: 0"
+        why = f"Precondition failed: UID in precondition: {given}, UID in object meta: {have}"
+        return conflict(resource, name, f"{where}, AdditionalErrorMsg: {why}")
     cause = ("FieldValueInvalid", f'Invalid value: "{given}": field is immutable', "metadata.uid")
     return invalid(resource, name, [cause, cause])

@@ -37,12 +37,8 @@ def status(budget: Json, snapshot: Snapshot, now: datetime) -> Json:
     """The status a budget should have."""
     selector = from_object(budget["spec"].get("selector"))
     namespace = budget["metadata"]["namespace"]
-    pods = [
-        pod
-        for pod in snapshot.pods
-        if selector is not None and pod["metadata"]["namespace"] == namespace and labels_match(selector, pod["metadata"].get("labels"))
-        and not finished(pod)
-    ]  # fmt: skip
+    inside = [pod for pod in snapshot.pods if pod["metadata"]["namespace"] == namespace and not finished(pod)]
+    pods = [pod for pod in inside if selector is not None and labels_match(selector, pod["metadata"].get("labels"))]
     granted = budget["status"].get("disruptedPods") or {}
     there = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     pending = {name: at for name, at in granted.items() if name in there and now - (instant(at) or now) < FORGET}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import httpx
 
-from console.simulator.machines import budgets, lifecycle, said, scheduler, workloads
+from console.simulator.machines import budgets, lifecycle, namespaces, said, scheduler, workloads
 from console.simulator.machines.client import Call, Client, Refused
 from console.simulator.machines.snapshot import Snapshot
 from console.simulator.machines.view import View
@@ -40,7 +40,7 @@ class Controllers:
         self._leases: dict[str, Json] = {}
         self._orphans: dict[str, float] = {}
         for view in self.views.values():
-            view.listen(lambda kind, body: self._dirty.set())
+            view.listen(self._stir)
         self.views["nodes"].listen(self._node_changed)
         self._known: dict[str, Json] = {}
         self._said: dict[str, float] = {}
@@ -68,6 +68,9 @@ class Controllers:
             # One after the other, each on a fresh picture: a pod made by one is placed by the next.
             for plan in (lifecycle.plan, workloads.plan, self._schedule, budgets.plan):
                 await self._do(plan(self._snapshot(), self._clock()))
+
+    def _stir(self, _kind: str, _body: Json) -> None:
+        self._dirty.set()
 
     def _schedule(self, snapshot: Snapshot, now: datetime) -> list[Call]:
         moment = time.monotonic()
@@ -102,6 +105,7 @@ class Controllers:
                 listing = await self._client.get(LEASES)
                 self._leases = {item["metadata"]["name"]: item for item in listing["items"]}
                 await self._sweep_leases()
+                await namespaces.sweep(self._client)
             except (httpx.HTTPError, Refused) as error:
                 log.debug("leases: %s", error)
             self._dirty.set()

@@ -46,7 +46,7 @@ class Kubelet:
         """From power-on until cancelled. `boot_seconds` is 0 for a machine that only comes back with the simulator."""
         await asyncio.sleep(boot_seconds)
         try:
-            while not await self._joined(booted):
+            while not await self._joined(booted):  # noqa: ASYNC110  # an API that may be away sends no event
                 await asyncio.sleep(1)
             await self._beat()
         finally:
@@ -84,7 +84,9 @@ class Kubelet:
             await asyncio.sleep(READY_SECONDS)
             status = {"status": {"conditions": node_body.heartbeat(node, self._clock())}}
             node = await self._client.do(Call("PATCH", f"{path}/status", status, MERGE))
-            await self._client.do(said.kubelet_of_node(node, "NodeReady", f"Node {what.node_name} status is now: NodeReady", self._clock()))
+            await self._client.do(
+                said.kubelet_of_node(node, "NodeReady", f"Node {what.node_name} status is now: NodeReady", self._clock())
+            )
 
     async def _renew(self, node: Json) -> None:
         path, name = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", self._hardware.node_name

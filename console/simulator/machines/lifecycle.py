@@ -110,7 +110,12 @@ def collect(pods: Iterable[Json]) -> list[Call]:
     calls = []
     for pod in pods:
         if not finished(pod):
-            why = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
+            why = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+            }
             calls.append(Call("PATCH", pod_path(pod, "status"), {"status": {"phase": "Failed", "conditions": [why]}}, STRATEGIC))
         calls.append(Call("DELETE", pod_path(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}))
     return calls

@@ -17,7 +17,11 @@ def conditions(now: datetime, *, ready: bool) -> list[Json]:
     """The four conditions of a kubelet."""
     at = {"lastHeartbeatTime": stamp(now), "lastTransitionTime": stamp(now)}
     states = [{"type": kind, "status": "False", **at, "reason": reason, "message": text} for kind, reason, text in PRESSURES]
-    why = ("KubeletReady", "kubelet is posting ready status") if ready else ("KubeletNotReady", "container runtime network not ready")
+    why = (
+        ("KubeletReady", "kubelet is posting ready status")
+        if ready
+        else ("KubeletNotReady", "container runtime network not ready")
+    )
     return [*states, {"type": "Ready", "status": "True" if ready else "False", **at, "reason": why[0], "message": why[1]}]
 
 
@@ -33,12 +37,15 @@ def heartbeat(node: Json, now: datetime) -> list[Json]:
     return fresh
 
 
-def node(name: str, *, labels: Json, taints: list[Json], provider_id: str, gpu_type: str, region: str, ip: str, now: datetime) -> Json:
+def node(
+    name: str, *, labels: Json, taints: list[Json], provider_id: str, gpu_type: str, region: str, ip: str, now: datetime
+) -> Json:
     """A new Node, not Ready yet."""
     amounts = {"cpu": "192", "memory": "2097152Mi", "ephemeral-storage": "6291456Mi", "pods": "110", GPU: str(GPUS_PER_MACHINE)}
     own = {
-        "kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/os": "linux", "topology.kubernetes.io/region": region, "nvidia.com/gpu.product": gpu_type.replace("_", "-"),
+        "kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux",
+        "topology.kubernetes.io/region": region, "nvidia.com/gpu.product": gpu_type.replace("_", "-"),
         "node.kubernetes.io/instance-type": f"sim-{GPUS_PER_MACHINE}x{gpu_type.lower().replace('_', '-')}",
     }  # fmt: skip
     info = {
@@ -47,7 +54,13 @@ def node(name: str, *, labels: Json, taints: list[Json], provider_id: str, gpu_t
         "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64",
     }  # fmt: skip
     addresses = [{"type": "InternalIP", "address": ip}, {"type": "Hostname", "address": name}]
-    status = {"capacity": amounts, "allocatable": amounts, "conditions": conditions(now, ready=False), "addresses": addresses, "nodeInfo": info}
+    status = {
+        "capacity": amounts,
+        "allocatable": amounts,
+        "conditions": conditions(now, ready=False),
+        "addresses": addresses,
+        "nodeInfo": info,
+    }
     notes = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
     metadata = {"name": name, "labels": {**own, **labels}, "annotations": notes}
     return {"metadata": metadata, "spec": {"providerID": provider_id, "taints": taints}, "status": status}

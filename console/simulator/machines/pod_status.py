@@ -9,7 +9,13 @@ def _conditions(pod: Json, now: datetime, *, ready: bool, reason: str = "") -> l
     """The five conditions; one that does not change keeps the time of its last change."""
     before = {item["type"]: item for item in pod["status"].get("conditions") or []}
     started = ready or bool(reason)
-    wanted = {"PodReadyToStartContainers": started, "Initialized": True, "Ready": ready, "ContainersReady": ready, "PodScheduled": True}
+    wanted = {
+        "PodReadyToStartContainers": started,
+        "Initialized": True,
+        "Ready": ready,
+        "ContainersReady": ready,
+        "PodScheduled": True,
+    }
     result = [item for kind, item in before.items() if kind not in wanted]
     for kind, good in wanted.items():
         state = "True" if good else "False"
@@ -43,8 +49,8 @@ def _whole(pod: Json, phase: str, state: Json, now: datetime, *, ready: bool, ho
     number = pod["metadata"]["uid"].replace("-", "") * 2
     containers = [_container(item, state, ready=ready, number=number) for item in pod["spec"]["containers"]]
     status: Json = {
-        "phase": phase, "conditions": _conditions(pod, now, ready=ready, reason=reason), "hostIP": host, "hostIPs": [{"ip": host}],
-        "startTime": pod["status"].get("startTime") or stamp(now), "containerStatuses": containers,
+        "phase": phase, "conditions": _conditions(pod, now, ready=ready, reason=reason), "hostIP": host,
+        "hostIPs": [{"ip": host}], "startTime": pod["status"].get("startTime") or stamp(now), "containerStatuses": containers,
     }  # fmt: skip
     if ip:
         status |= {"podIP": ip, "podIPs": [{"ip": ip}]}
@@ -64,7 +70,12 @@ def running(pod: Json, host: str, ip: str, now: datetime) -> Json:
 def ended(pod: Json, code: int, host: str, now: datetime) -> Json:
     """Its containers have ended: still in the list, with exit code and time, until the pod is deleted."""
     identity = f"containerd://{pod['metadata']['uid'].replace('-', '') * 2}"
-    state: Json = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "finishedAt": stamp(now), "containerID": identity}
+    state: Json = {
+        "exitCode": code,
+        "reason": "Completed" if code == 0 else "Error",
+        "finishedAt": stamp(now),
+        "containerID": identity,
+    }
     started = began(pod)
     state["startedAt"] = started or stamp(now)
     phase, reason = ("Succeeded", "PodCompleted") if code == 0 else ("Failed", "PodFailed")

@@ -29,7 +29,9 @@ def tolerates(pod: Json, taint: Json) -> bool:
             continue
         if not item.get("key") and item.get("operator") == "Exists":
             return True
-        if item.get("key") == taint["key"] and (item.get("operator") == "Exists" or item.get("value", "") == taint.get("value", "")):
+        if item.get("key") == taint["key"] and (
+            item.get("operator") == "Exists" or item.get("value", "") == taint.get("value", "")
+        ):
             return True
     return False
 
@@ -38,7 +40,8 @@ def _term(term: Json, node: Json) -> bool:
     rules = [(item, node["metadata"].get("labels") or {}) for item in term.get("matchExpressions") or []]
     rules += [(item, {"metadata.name": node["metadata"]["name"]}) for item in term.get("matchFields") or []]
     return bool(rules) and all(
-        labels_match([Requirement(item["key"], item["operator"], tuple(item.get("values") or ()))], labels) for item, labels in rules
+        labels_match([Requirement(item["key"], item["operator"], tuple(item.get("values") or ()))], labels)
+        for item, labels in rules
     )
 
 

@@ -53,4 +53,7 @@ def objects(item: Json) -> list[Call]:
     if kind == "ReplicaSet":
         workload["replicas"] = item["replicas"]
     group, plural = GROUPS[kind]
-    return [*calls, Call("POST", collection(plural, namespace, group), {"metadata": {**named, "labels": {"app": name}}, "spec": workload})]
+    return [
+        *calls,
+        Call("POST", collection(plural, namespace, group), {"metadata": {**named, "labels": {"app": name}}, "spec": workload}),
+    ]

@@ -47,7 +47,9 @@ def aimed_at(pod: Json) -> str:
     """The node of a DaemonSet's pod, bound or not yet."""
     if pod["spec"].get("nodeName"):
         return str(pod["spec"]["nodeName"])
-    required = (pod["spec"].get("affinity") or {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    required = (pod["spec"].get("affinity") or {}).get("nodeAffinity", {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
     fields = [field for term in required.get("nodeSelectorTerms") or [] for field in term.get("matchFields") or []]
     return str(fields[0]["values"][0]) if fields else ""
 
@@ -122,10 +124,10 @@ def _daemon_set(parent: Json, pods: Sequence[Json], nodes: Sequence[Json]) -> li
     path = collection("pods", parent["metadata"]["namespace"])
     calls += [Call("POST", path, daemon_pod(parent, name)) for name in chosen if name not in held]
     ready = sum(is_true(pod, "Ready") for pod in held.values())
-    status = {
-        "desiredNumberScheduled": len(chosen), "currentNumberScheduled": len(held), "numberReady": ready, "numberAvailable": ready,
-        "updatedNumberScheduled": len(held), "numberMisscheduled": 0, "observedGeneration": parent["metadata"].get("generation", 1),
-    }  # fmt: skip
+    status = dict.fromkeys(("currentNumberScheduled", "updatedNumberScheduled"), len(held))
+    status |= dict.fromkeys(("numberReady", "numberAvailable"), ready)
+    status |= {"desiredNumberScheduled": len(chosen), "numberMisscheduled": 0}
+    status["observedGeneration"] = parent["metadata"].get("generation", 1)
     return calls + _status(parent, "DaemonSet", status)
 
 

@@ -5,7 +5,18 @@ from typing import Any
 
 from console.simulator.values import Json
 
-SHOWN = ("token", "provider_id", "cluster_id", "node_name", "compute_class", "state", "asked_at", "booted_at", "region", "gpu_type")
+SHOWN = (
+    "token",
+    "provider_id",
+    "cluster_id",
+    "node_name",
+    "compute_class",
+    "state",
+    "asked_at",
+    "booted_at",
+    "region",
+    "gpu_type",
+)
 BOOTING, RUNNING, LOST, TERMINATED = "booting", "running", "lost", "terminated"
 
 
@@ -14,14 +25,14 @@ class Machine:
     """One machine that Halftide asked for. `token` is the idempotency key of the asking."""
 
     token: str
-    provider_id: str
     region: str
     gpu_type: str
     cluster_id: str
     node_name: str
     compute_class: str
-    ip: str
-    asked_at: str
+    provider_id: str = ""  # this, ip and asked_at are the provider's to fill in
+    ip: str = ""
+    asked_at: str = ""
     state: str = BOOTING
     booted_at: str | None = None
     leaving: bool = False  # termination was asked for and takes a moment
