@@ -7,14 +7,12 @@ The library's backend believes user info that an access token buys and matches p
 import time
 from typing import Any
 
-from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.utils import timezone
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
 from console.accounts import identities
-from console.accounts.changes import apply_claims, rules_for
 from console.accounts.models import User
 from console.accounts.oidc import config
 from console.accounts.oidc.discovery import published
@@ -44,16 +42,10 @@ class BearerBackend(OIDCAuthenticationBackend):  # type: ignore[misc]
         return User.objects.filter(pk=account.user_id) if account else User.objects.none()
 
     def create_user(self, claims: Claims) -> User:
-        return self._with_roles(identities.find_or_create(self.provider.id, self.provider.issuer, claims["sub"], claims), claims)
+        return identities.vouched(self.provider, claims, timezone.now())
 
     def update_user(self, user: User, claims: Claims) -> User:  # noqa: ARG002
         return self.create_user(claims)
-
-    def _with_roles(self, account: SocialAccount, claims: Claims) -> User:
-        if float(claims["iat"]) > account.extra_data.get("applied_iat", 0):
-            apply_claims(account, claims, self.provider.groups_claim, rules_for(self.provider), timezone.now())
-        user: User = account.user
-        return user
 
 
 def user_for_token(token: str) -> User:
