@@ -116,6 +116,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_TIME_LIMIT = 20  # seconds; long work is cut into steps that fit (DESIGN 4)
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2  # seconds a stopping worker gives to running tasks; what is cut off is delivered again
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

@@ -15,6 +15,8 @@ TESTING = ["requirements.txt", "requirements-test.txt"]
 
 
 def _install(folder: Path, names: list[str]) -> None:
+    with step("Python") as done:
+        done.detail = install.make(folder)
     with step(f"Packages {folder.name}") as done:
         files = [ROOT / name for name in names]
         done.detail = install.ensure(folder, files, state_dir() / "log" / f"install{folder.name}.log")

@@ -1,6 +1,7 @@
 """The virtual environment: made once, filled again only when the pins change."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -43,16 +44,36 @@ def wanted(file: Path, environment: Mapping[str, str]) -> str:
     return "".join(f"{line}\n" for line in lines if line.split("==")[0].strip() not in unneeded)
 
 
+def make(folder: Path) -> str:
+    """Make the virtual environment if there is none, and say what was done."""
+    if _works(folder):
+        return f"{folder.name} is there"
+    if importlib.util.find_spec("ensurepip") is None:
+        raise RunnerError("This Python cannot make virtual environments: install python3-venv (Debian and Ubuntu keep it apart).")
+    try:
+        # Anew, because one whose interpreter is gone, or that was cut off before it had pip, cannot be filled.
+        venv.EnvBuilder(with_pip=True, symlinks=True, clear=True).create(folder)
+    except OSError as error:
+        raise _no_right(folder) from error
+    return f"{folder.name} made for Python {platform.python_version()}"
+
+
+def _works(folder: Path) -> bool:
+    return python_of(folder).exists() and (packages_of(folder) / "pip" / "__main__.py").exists()
+
+
 def ensure(folder: Path, files: list[Path], log: Path) -> str:
     """Make `folder` hold what `files` pin, and say what was done. Quick when nothing changed."""
     try:
-        if not python_of(folder).exists():
-            venv.EnvBuilder(with_pip=True, symlinks=True).create(folder)
         return _fill(folder, files, log)
     except PermissionError as error:
-        raise RunnerError(
-            f"No right to write in {folder}: run as the user who owns the checkout, or copy it to a folder of your own."
-        ) from error
+        raise _no_right(folder) from error
+
+
+def _no_right(folder: Path) -> RunnerError:
+    return RunnerError(
+        f"No right to write in {folder}: run as the user who owns the checkout, or copy it to a folder of your own."
+    )
 
 
 def _fill(folder: Path, files: list[Path], log: Path) -> str:

@@ -51,6 +51,8 @@ def find_place(state: Path, packages: Path) -> Place:
     if not elsewhere.exists() and _reaches(user, state):
         return Place(programs / "bin", state / "postgres", user)
     elsewhere.parent.mkdir(parents=True, exist_ok=True)
+    if (state / "postgres").exists() and not elsewhere.exists():
+        shutil.move(state / "postgres", elsewhere)  # the checkout was moved to where its user cannot follow
     return Place(programs / "bin", elsewhere, user)
 
 

@@ -9,6 +9,11 @@ from console.runner import postgres, redis
 # group after the other.
 DATA, CONSOLE = "data", "console"
 
+# A worker told to stop in the instant in which a task arrives may wait for its own pool until it is killed (Celery 5.7;
+# seen three times, in `billiard.pool.join`). Its soft stop gives running tasks a moment (CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT)
+# and then ends the pool itself; a task cut off by that is delivered again.
+SOFT_STOP = {"REMAP_SIGTERM": "SIGQUIT"}
+
 STOP_SECONDS = {DATA: 10, CONSOLE: 15}
 
 
@@ -52,8 +57,8 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
             "idp", CONSOLE, _asgi("console.idp.asgi:application", idp_port),
             environment={"DJANGO_SETTINGS_MODULE": "console.idp.settings"},
         ),
-        Process("worker-urgent", CONSOLE, _worker("urgent", "urgent", 2)),
-        Process("worker", CONSOLE, _worker("default", "default,bulk", 2)),
+        Process("worker-urgent", CONSOLE, _worker("urgent", "urgent", 2), environment=SOFT_STOP),
+        Process("worker", CONSOLE, _worker("default", "default,bulk", 2), environment=SOFT_STOP),
         # No pid file: beat trusts a stale one. A doubled beat costs nothing, since sweeps take rows with SKIP LOCKED.
         Process("beat", CONSOLE, ["-m", "celery", "-A", "console", "beat", "--pidfile=", "-s", beat_state]),
         Process("watch", CONSOLE, ["-m", "manage", "watch"]),

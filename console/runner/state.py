@@ -36,7 +36,6 @@ def _fernet_key() -> str:
 SECRETS: dict[str, Callable[[], str]] = {
     "HALFTIDE_SECRET_KEY": lambda: secrets.token_urlsafe(48),
     "HALFTIDE_ENCRYPTION_KEY": _fernet_key,
-    "HALFTIDE_OIDC_CLIENT_SECRET": lambda: secrets.token_urlsafe(32),
     "HALFTIDE_IDP_SECRET_KEY": lambda: secrets.token_urlsafe(48),
 }
 

@@ -53,7 +53,9 @@ def up() -> None:
     chosen = plan.read_plan(state)
     plan.require_ports(chosen)
     print("Halftide", flush=True)
-    with step("Python packages") as done:
+    with step("Python") as done:
+        done.detail = install.make(VENV)
+    with step("Packages") as done:
         done.detail = install.ensure(VENV, [ROOT / "requirements.txt"], state / "log" / "install.log")
     with step("PostgreSQL, Redis") as done:
         servers, sockets, done.detail = prepare_servers(chosen)

@@ -79,6 +79,21 @@ def test_state_that_its_user_cannot_reach_goes_to_a_system_folder_and_no_permiss
 
 
 @as_root
+def test_a_database_follows_when_the_checkout_moves_out_of_its_users_reach(tmp_path: Path, state: Path) -> None:
+    with (
+        servers(state, PYTHON, queue=False) as addresses,
+        psycopg.connect(addresses["DATABASE_URL"], autocommit=True) as connection,
+    ):
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+    moved = tmp_path / "state"
+    moved.mkdir()
+    for part in ("version", "postgres"):
+        shutil.move(state / part, moved / part)
+    with servers(moved, PYTHON, queue=False) as addresses, psycopg.connect(addresses["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+
+
+@as_root
 def test_programs_that_its_user_cannot_reach_are_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "SYSTEM_HOME", Path(f"/tmp/halftide-test-{os.getpid()}-programs"))
     hidden = tmp_path / "site-packages"

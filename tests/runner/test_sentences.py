@@ -97,6 +97,23 @@ def test_a_failed_installation_says_why(output: str, sentence: str) -> None:
     assert install.explain(output, LOG) == sentence.format(platform=platform, log=LOG)
 
 
+def test_a_python_without_venv_names_the_package_that_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install.importlib.util, "find_spec", lambda _name: None)
+    said = refusal(lambda: install.make(tmp_path / ".venv"))
+    assert said == (
+        "This Python cannot make virtual environments: install python3-venv (Debian and Ubuntu keep it apart)."
+    )
+
+
+def test_a_checkout_that_cannot_be_written_is_said_before_anything_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / ".venv"
+    said = refusal(lambda: install.make(folder))
+    assert said == (
+        f"No right to write in {folder}: run as the user who owns the checkout, or copy it to a folder of your own."
+    )
+
+
 def test_real_pip_without_a_network_is_understood(tmp_path: Path) -> None:
     """pip's own words change between versions; the sentence must come from what it says today."""
     command = [sys.executable, "-m", "pip", "install", "--retries", "1", "--no-cache-dir", "--index-url",
