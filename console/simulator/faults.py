@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.streams import error_line
@@ -119,11 +120,11 @@ class Faults:
 
     async def through(self, chunks: AsyncGenerator[bytes, None], resource: str) -> AsyncGenerator[bytes, None]:
         """A watch with its faults, those too that come while it is open."""
-        waiting: asyncio.Future[bytes | None] = asyncio.ensure_future(anext(chunks, None))
-        changed: asyncio.Future[object] = asyncio.ensure_future(self._changed.wait())
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(anext(chunks, None))
+        changed: asyncio.Future[Any] = asyncio.ensure_future(self._changed.wait())
         try:
             while True:
-                await asyncio.wait({waiting, changed}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([waiting, changed], return_when=asyncio.FIRST_COMPLETED)
                 if changed.done():
                     changed = asyncio.ensure_future(self._changed.wait())
                 fault = self._pick(("down", "garbage", "expired", "silent", "cut"), "watch", resource)

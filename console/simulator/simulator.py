@@ -43,6 +43,7 @@ class Simulator:
         self.token = control_token(settings.state)
         self.clusters: dict[str, Cluster] = {}
         self._clock = clock
+        self._closing = asyncio.Event()
         self._journal = Journal(settings.state / "simulator" / "journal.sqlite")
         self._http = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_connections=None), trust_env=False)
         self._controllers: dict[str, Controllers] = {}
@@ -70,12 +71,16 @@ class Simulator:
                 cluster.api.expire_events()
 
     async def stop(self) -> None:
-        """Stop what runs; everything is in the journal already."""
+        """Stop what runs and end the watches; everything is in the journal already."""
+        self._closing.set()
         self.fleet.close()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         await self._http.aclose()
+
+    def close(self) -> None:
+        """Close the journal, once nobody can ask any more."""
         self._journal.close()
 
     def server(self, cluster: str) -> str:
@@ -170,7 +175,7 @@ class Simulator:
             return
         response = await self._route(request)
         if isinstance(response, Stream):
-            await send_stream(response, receive, send)
+            await send_stream(response, receive, send, self._closing)
         else:
             await send_response(response, send)
 

@@ -83,8 +83,8 @@ async def send_response(response: Response, send: Send) -> None:
     await send({"type": "http.response.body", "body": response.body})
 
 
-async def send_stream(stream: Stream, receive: Receive, send: Send) -> None:
-    """Write a stream and stop as soon as its client is gone: an idle watch would otherwise live until its time-out."""
+async def send_stream(stream: Stream, receive: Receive, send: Send, closing: asyncio.Event) -> None:
+    """Write a stream and stop as soon as its client is gone or we are: an idle watch would otherwise live until its time-out."""
 
     async def pump() -> None:
         async for chunk in stream.chunks:
@@ -93,14 +93,20 @@ async def send_stream(stream: Stream, receive: Receive, send: Send) -> None:
 
     headers = [(b"content-type", stream.content_type.encode()), (b"cache-control", b"no-cache, private")]
     await send({"type": "http.response.start", "status": stream.status, "headers": headers})
-    # An empty chunk makes the server write the head at once, so that a client knows its watch stands.
-    pumping, leaving = asyncio.ensure_future(pump()), asyncio.ensure_future(receive())
+    pumping, leaving, ending = (
+        asyncio.ensure_future(pump()),
+        asyncio.ensure_future(receive()),
+        asyncio.ensure_future(closing.wait()),
+    )
+    tasks: list[asyncio.Future[Any]] = [pumping, leaving, ending]
     try:
-        await asyncio.wait({pumping, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if pumping.done():
             pumping.result()
     finally:
-        leaving.cancel()
-        pumping.cancel()
-        await asyncio.gather(pumping, leaving, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await stream.chunks.aclose()
+    if ending.done() and not ending.cancelled():
+        await send({"type": "http.response.body", "body": b""})

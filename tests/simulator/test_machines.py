@@ -176,20 +176,24 @@ def test_a_node_deleted_and_a_machine_terminated_leave_pods_for_the_collector(si
     eventually(lambda: api.get(lease).status_code == 404, 12)
 
 
-def test_a_lost_machine_is_unknown_after_40_seconds_and_tainted(simulation: Simulation, api: Api) -> None:
+def test_a_lost_machine_becomes_unknown_when_its_last_sign_of_life_is_old(simulation: Simulation, api: Api) -> None:
+    """The 40 seconds are not waited for: the signs of life are written back an hour."""
     machine = simulation.node(api, "gpu-1")
     run(api, "left")
     assert simulation.control("POST", f"machines/{machine['token']}/lose").json()["state"] == "lost"
-    began = time.monotonic()
-    eventually(lambda: not ready(api, "gpu-1"), 60)
-    assert time.monotonic() - began > 25
+    long_ago = "2026-01-01T00:00:00Z"
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/gpu-1"
+    api.patch(lease, {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
+    signs = [{"type": kind, "lastHeartbeatTime": long_ago} for kind in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")]
+    api.patch("/api/v1/nodes/gpu-1/status", {"status": {"conditions": signs}}, "strategic-merge-patch")
+    eventually(lambda: not ready(api, "gpu-1"), 15)
     node = api.get("/api/v1/nodes/gpu-1").json()
     assert {item["type"]: item["status"] for item in node["status"]["conditions"]}["Ready"] == "Unknown"
     taints = eventually(lambda: api.get("/api/v1/nodes/gpu-1").json()["spec"].get("taints"))
     assert {(item["key"], item["effect"]) for item in taints} == {
         ("node.kubernetes.io/unreachable", effect) for effect in ("NoSchedule", "NoExecute")
     }
-    assert "NodeNotReady" in reasons(api, "gpu-1")
+    eventually(lambda: "NodeNotReady" in reasons(api, "gpu-1"))
 
 
 def test_the_demo_cluster_comes_with_its_workloads(simulation: Simulation) -> None:

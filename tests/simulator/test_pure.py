@@ -1,6 +1,7 @@
 """The parts that only decide: demand, pools, programs, scheduling, selectors, patches, columns."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from console.simulator.machines.snapshot import Snapshot
 from console.simulator.provider.demand import Curve, surge_at, wanted
 from console.simulator.provider.pools import Pool
 
+BORN = {"creationTimestamp": "2026-11-30T11:00:00Z", "resourceVersion": "1"}
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
@@ -36,7 +38,7 @@ def test_the_first_surge_comes_60_to_90_seconds_after_the_start_and_more_follow(
     starts = [second for second in range(1, 1200) if on[second] and not on[second - 1]]
     assert 60 <= starts[0] <= 90
     assert len(starts) >= 4
-    assert all(190 <= later - earlier <= 300 for earlier, later in zip(starts, starts[1:], strict=False))
+    assert all(190 <= later - earlier <= 300 for earlier, later in pairwise(starts))
 
 
 def test_a_surge_bites_by_what_we_hold_and_never_below_it() -> None:
@@ -51,7 +53,7 @@ def test_a_surge_bites_by_what_we_hold_and_never_below_it() -> None:
 
 def body(name: str = "p", **metadata: Any) -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "namespace": "default", "uid": name, "creationTimestamp": "2026-11-30T11:00:00Z", **metadata},
+        "metadata": {"name": name, "namespace": "default", "uid": name, **BORN, **metadata},
         "spec": {"containers": [{"name": "main", "image": "b", "resources": {"requests": {"nvidia.com/gpu": "4"}}}]},
         "status": {"phase": "Pending"},
     }
