@@ -113,16 +113,15 @@ def start(
             supervisor.begin(process)
     with step("Databases"):
         run(environment, ["-m", "console.runner.databases", servers.database, servers.idp_database])
+    idp = {**environment, "DJANGO_SETTINGS_MODULE": "console.idp.settings"}
     with step("Migrations"):
-        run_together(
-            ({**environment, "DJANGO_SETTINGS_MODULE": settings}, ["-m", "django", "migrate", "--verbosity", "0"])
-            for settings in ("console.settings", "console.idp.settings")
-        )
+        migrate = ["-m", "django", "migrate", "--verbosity", "0"]
+        run_together([(environment, migrate), (idp, migrate)])
     write_private(chosen.state / "runtime.env", public(environment))
-    for name in ("web", "idp"):
-        supervisor.begin(rest.pop(name))
-    with step("Demo fleet"):
-        run(environment, ["-m", "django", "demo"])
+    supervisor.begin(rest.pop("web"))
+    with step("Demo"):
+        # The provider reads its key as it starts, so it waits for the seed.
+        run_together([(environment, ["-m", "django", "demo"]), (idp, ["-m", "django", "seed_idp"])])
     for process in rest.values():
         supervisor.begin(process)
     with step("Page"):
