@@ -80,7 +80,7 @@ def check(row: SignIn, now: datetime) -> None:
     account = identities.find(provider.id, provider.issuer, row.subject)
     if account is not None:
         apply_claims(account, claims, provider.groups_claim, rules_for(provider), now)
-    kept = {"checked_at": now, "due_at": sessions.due_after(now), "unreachable_since": None}
+    kept: dict[str, Any] = {"checked_at": now, "due_at": sessions.due_after(now), "unreachable_since": None}
     if refreshed.id_token:
         kept["id_token"] = sealing.seal(refreshed.id_token)
     SignIn.objects.filter(pk=row.pk).update(**kept)

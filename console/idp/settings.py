@@ -5,15 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 from psycopg.conninfo import conninfo_to_dict
 
 from console import env
-
-if not env.boolean("HALFTIDE_DEMO", False):
-    raise env.SettingError("The demo's identity provider has public passwords: it runs only with HALFTIDE_DEMO=1.")
-
-PORT = env.port("HALFTIDE_IDP_PORT", 8002)
-ISSUER = f"http://127.0.0.1:{PORT}"
-CONSOLE_URL = env.url("HALFTIDE_PUBLIC_URL", f"http://127.0.0.1:{env.port('HALFTIDE_PORT', 8000)}").rstrip("/")
-CLIENT_SECRET = env.secret("HALFTIDE_OIDC_CLIENT_SECRET", "halftide-demo")
-KEY_FILE = env.state_dir() / "idp-key.pem"
+from console.idp.environment import CONSOLE_URL
 
 SECRET_KEY = env.secret("HALFTIDE_IDP_SECRET_KEY", f"idp-{env.secret('HALFTIDE_SECRET_KEY')}")
 ALLOWED_HOSTS = ["127.0.0.1"]

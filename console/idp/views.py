@@ -2,14 +2,14 @@
 
 from allauth.idp.oidc.views import authorization
 from django.conf import settings
-from django.contrib.auth import authenticate, login, logout
-from django.contrib.auth.models import User
+from django.contrib.auth import authenticate, get_user_model, login, logout
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from console.idp import environment
 from console.idp.people import PASSWORD, PEOPLE
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -23,7 +23,7 @@ def authorize(request: HttpRequest) -> HttpResponseBase:
     """
     hint = request.GET.get("login_hint", "")
     if hint and request.user.get_username() != hint:
-        person = User.objects.filter(username=hint, username__in=[known.username for known in PEOPLE]).first()
+        person = get_user_model().objects.filter(username=hint, username__in=[known.username for known in PEOPLE]).first()
         if person is not None:
             logout(request)  # another person's session in this browser ends first
             login(request, person, backend=BACKEND)
@@ -49,4 +49,4 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "idp/home.html", {"console": settings.CONSOLE_URL})
+    return render(request, "idp/home.html", {"console": environment.CONSOLE_URL})

@@ -57,11 +57,11 @@ def refresh(provider: Provider, endpoints: Mapping[str, Any], refresh_token: str
     url = str(endpoints.get("token_endpoint"))
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
     methods = endpoints.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
-    in_form = "client_secret_post" in methods
-    if in_form:
-        form |= {"client_id": provider.client_id, "client_secret": provider.secret}
+    auth: httpx.Auth = httpx.BasicAuth(provider.client_id, provider.secret)
+    if "client_secret_post" in methods:
+        form, auth = form | {"client_id": provider.client_id, "client_secret": provider.secret}, httpx.Auth()
     try:
-        response = http().post(url, data=form, auth=None if in_form else (provider.client_id, provider.secret))
+        response = http().post(url, data=form, auth=auth)
         found = response.json()
     except (httpx.HTTPError, ValueError) as error:
         raise _no_refresh(url, type(error).__name__) from error

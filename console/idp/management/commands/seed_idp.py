@@ -7,11 +7,12 @@ from allauth.account.models import EmailAddress
 from allauth.idp.oidc.models import Client
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
+from console.idp import environment
 from console.idp.people import CLIENT_ID, PASSWORD, PEOPLE, Person
 
 KEY_BITS = 2048  # what providers use today
@@ -31,20 +32,20 @@ class Command(BaseCommand):
 
 def make_key() -> None:
     """Once; a new key would make every open session's tokens unreadable. Only its owner may read it."""
-    if settings.KEY_FILE.exists():
+    if environment.KEY_FILE.exists():
         return
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    draft = settings.KEY_FILE.with_name(f"{settings.KEY_FILE.name}.{os.getpid()}")
+    draft = environment.KEY_FILE.with_name(f"{environment.KEY_FILE.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(pem)
-    draft.replace(settings.KEY_FILE)
+    draft.replace(environment.KEY_FILE)
 
 
 def make_person(person: Person) -> None:
     """Groups are given once, with the person: taking somebody out of one by hand must survive the next start."""
     first, _, last = person.name.partition(" ")
-    user, made = User.objects.get_or_create(
+    user, made = get_user_model().objects.get_or_create(
         username=person.username, defaults={"first_name": first, "last_name": last, "email": person.email}
     )
     if not made:
@@ -56,14 +57,14 @@ def make_person(person: Person) -> None:
 
 
 def make_client() -> None:
-    """Written anew each time, because the console's address and secret are settings."""
+    """Written anew each time, because the console's address and secret are environment."""
     client = Client.objects.filter(pk=CLIENT_ID).first() or Client(pk=CLIENT_ID)
     client.name = "Halftide"
     client.skip_consent = True
     client.set_scopes(SCOPES)
     client.grant_types = "authorization_code\nrefresh_token"
     client.set_response_types([Client.ResponseType.CODE])
-    client.set_redirect_uris([f"{settings.CONSOLE_URL}/oidc/demo/login/callback/"])
-    client.set_post_logout_redirect_uris([f"{settings.CONSOLE_URL}/signed-out/"])
-    client.set_secret(settings.CLIENT_SECRET)
+    client.set_redirect_uris([f"{environment.CONSOLE_URL}/oidc/demo/login/callback/"])
+    client.set_post_logout_redirect_uris([f"{environment.CONSOLE_URL}/signed-out/"])
+    client.set_secret(environment.CLIENT_SECRET)
     client.save()
