@@ -58,19 +58,20 @@ def apply(made: Change, cluster: Cluster, items: Sequence[Seen | Complete], seen
     changes = [item for item in items if isinstance(item, Seen) and isinstance(item.shape, NodeShape)]
     gone = absent(cluster.pk, items)
     rows, machines = _lock(made, cluster, {item.shape.uid for item in changes} | gone, changes)
-    done = Nodes()
+    done, deleted = Nodes(), set[str]()
     for item in changes:
         row = rows.get(item.shape.uid)
         assert isinstance(item.shape, NodeShape)
         if item.type == "DELETED":
             gone.add(item.shape.uid)
+            deleted.add(item.shape.uid)
         elif item.type and covered(item.version, seen_version):
             continue
         elif row or concerns_us(item.shape):
             gone.discard(item.shape.uid)
             rows[item.shape.uid] = _see(made, cluster, row, item.shape, machines, item.at, clock_offset, done)
     for uid in sorted(gone & rows.keys()):
-        _forget(made, cluster, rows[uid], machines, done)
+        _forget(made, cluster, rows[uid], machines, done, seen=uid in deleted)
     Node.objects.filter(pk__in=[row.pk for row, _ in done.gone]).delete()
     for row, fields in done.writes.values():
         made.save(cluster.stream, row, *fields)
@@ -214,11 +215,11 @@ def _machine_times(told: Told, machine: Machine) -> list[str]:
     return fields
 
 
-def _forget(made: Change, cluster: Cluster, row: Node, machines: dict[object, Machine], done: Nodes) -> None:
+def _forget(made: Change, cluster: Cluster, row: Node, machines: dict[object, Machine], done: Nodes, seen: bool) -> None:
+    """Take a node away. Of one that nobody saw go (`seen`), the last complete picture is the last proof of life."""
     machine = machines.get(row.machine_id)
-    if machine and machine.last_proof_at is None and row.ready:
-        # Nobody saw it go: what is proven is the last complete picture, in which it was.
-        machine.last_proof_at = min(cluster.proved_to or made.now, made.now)
+    if machine and machine.last_proof_at is None and machine.state in Machine.ALIVE and not row.draining:
+        machine.last_proof_at = made.now if seen else min(cluster.proved_to or made.now, made.now)
         made.save(cluster.stream, machine, "last_proof_at")
     done.writes.pop(row.uid, None)
     done.gone.append((row, machine))

@@ -159,7 +159,8 @@ class Room:
                 news.append(item)
             elif isinstance(item, Seen):
                 uid, now_seen = item.shape.uid, None if item.type == "DELETED" else view(item.shape)
-                if now_seen is None or after[item.kind].get(uid, self.known[item.kind].get(uid)) != now_seen:
+                forgotten = now_seen is None and item.kind == "events"  # by Kubernetes after an hour, not by us
+                if not forgotten and (now_seen is None or after[item.kind].get(uid, self.known[item.kind].get(uid)) != now_seen):
                     news.append(item)
                 after[item.kind][uid] = now_seen
         return news, after

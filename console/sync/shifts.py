@@ -101,6 +101,8 @@ class Shifts:
         shift = self._shifts.pop(cluster_id)
         shift.task.cancel()
         await asyncio.wait([shift.task])
+        if not shift.task.cancelled() and (error := shift.task.exception()):
+            log.error("watch_ended", extra={"cluster": str(cluster_id)}, exc_info=error)
         await self._leases.call(leases.release, shift.held)
 
     async def _keep(self, cluster_id: UUID, held: Held) -> None:

@@ -39,6 +39,7 @@ def write(room: Room, items: Sequence[Item], now: datetime) -> list[Errand]:
     news, after = room.fresh(items)
     found, proof = connection.verdicts(room.hearing, now), room.proof()
     if not news and not found and proof is None:
+        room.written(news, after)
         return []
     todo: list[Errand] = []
     with change(now) as made:

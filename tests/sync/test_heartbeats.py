@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.clusters.models import Cluster
 from console.timeline.models import Entry, Stream
-from tests.sync.world import Line, node, pod
+from tests.sync.world import Line, event, node, pod
 
 Queries = Callable[[int], Any]
 
@@ -25,6 +25,13 @@ def test_a_thousand_heartbeats_cost_no_query(line: Line, django_assert_num_queri
     with django_assert_num_queries(0):
         for first in range(0, 1000, 100):
             line.write(*line.seen(*(node(f"gpu-dp-{n}", version=200 + n) for n in range(first, first + 100))))
+
+
+def test_that_kubernetes_forgets_events_costs_no_query(line: Line, django_assert_num_queries: Queries) -> None:
+    line.write(*line.seen(event("event-1"), event("event-2"), type_="ADDED"))
+    with django_assert_num_queries(0):
+        line.write(*line.seen(event("event-1"), event("event-2"), type_="DELETED"))
+    assert line.room.known["events"] == {}
 
 
 def test_signs_of_life_move_the_proof_each_ten_seconds_and_no_revision(line: Line) -> None:

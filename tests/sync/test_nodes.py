@@ -96,6 +96,14 @@ def test_a_node_that_went_while_nobody_looked_is_removed_by_the_list(line: Line,
     assert (lost.severity, lost.subject_name) == ("critical", machine.node_name)
 
 
+def test_a_node_that_was_seen_to_go_was_alive_until_then(line: Line, machine: Machine) -> None:
+    line.write(*line.listed("nodes", [of_machine(machine)]))
+    line.now += timedelta(seconds=7)
+    line.write(*line.seen(of_machine(machine, 200), type_="DELETED"))
+    machine.refresh_from_db()
+    assert machine.last_proof_at == line.now
+
+
 def test_nobody_is_told_of_a_loss_that_was_asked_for(line: Line, machine: Machine) -> None:
     line.write(*line.seen(of_machine(machine), type_="ADDED"))
     Machine.objects.filter(pk=machine.pk).update(state=Machine.State.LEAVING)

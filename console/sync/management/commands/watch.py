@@ -12,6 +12,7 @@ from console.sync.shifts import Shifts
 
 class Command(BaseCommand):
     help = "Watch the Kubernetes clusters and write what happens in them. Ends cleanly on SIGTERM."
+    requires_system_checks = ()  # it serves no pages, and a restart should take no longer than it must
 
     def handle(self, *_: Any, **__: Any) -> None:
         asyncio.run(_watch())
