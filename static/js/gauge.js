@@ -57,7 +57,7 @@ export const keepGauge = (panel) => {
     const overtaken = status === 409 && error.desired !== undefined;
     if (overtaken) applyPanel(error.panel ?? "");
     release(!overtaken && by === "box");
-    box.toggleAttribute("aria-invalid", !overtaken && status > 0);
+    if (!overtaken && status) box.setAttribute("aria-invalid", "true");
     if (overtaken) {
       const text = `Not changed: the target was set from ${from} to ${error.desired} by ${error.set_by} while you moved it to ${want}.`;
       return tell(`${text} Nothing was launched.`, "red", "i-critical",

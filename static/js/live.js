@@ -30,7 +30,7 @@ const take = (frame) => {
   if (frame.at) noteServerTime(frame.at);
   if (frame.heard_at) setHeard(frame.heard_at);
   if (frame.type === "rows") apply(frame);
-  if (frame.type === "reload") location.reload();
+  if (frame.type === "reload") setTimeout(() => location.reload(), Math.max(0, 5000 - performance.now())); // never in a loop
 };
 const stop = (light) => {
   over = true;

@@ -37,6 +37,7 @@ export const letGo = () => {
   holding = false;
   for (const [name, nodes] of frozen) putPart(name, nodes);
   frozen.clear();
+  tell("panel");
 };
 
 // One cell or row: in the place of its older self, or where the page's order has it; a bounded table takes no more than its limit.
