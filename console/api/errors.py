@@ -58,6 +58,8 @@ def sentence_of(error: Mapping[str, Any]) -> Unprocessable:
         return Unprocessable(f"{name} is a whole number, such as 64, not {shown(sent)}.", param=name, code="not_a_number")
     if kind.startswith("string_type"):
         return Unprocessable(f"{name} is a text, not {shown(sent)}.", param=name, code="not_a_text")
+    if kind == "string_pattern_mismatch":
+        return Unprocessable(f"{name} cannot be {shown(sent)}: no such name is written so.", param=name, code="bad_name")
     return Unprocessable(f"{name} cannot be {shown(sent)}: {error['msg']}.", param=name, code=kind)
 
 

@@ -58,7 +58,7 @@ class HalftideAPI(NinjaAPI):
 def _fields(model: Any) -> list[str]:
     """The fields of the body's model, which stands alone inside the library's own."""
     inner = getattr(model, "__read_from_single_attr__", None)
-    return list(type(model).model_fields[inner].annotation.model_fields) if inner else []
+    return list(model.model_fields[inner].annotation.model_fields) if inner else []
 
 
 api = HalftideAPI(

@@ -46,6 +46,7 @@ REFUSALS = {
 }
 
 Refused = Annotated[None, Field(description="Not offered: leave it out.")]
+PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=63)]
 Image = Literal["machine-image"] | None
 Kubernetes = Literal["KUBERNETES"] | None
 
@@ -73,8 +74,8 @@ class ClusterCreate(Body):
     """`project_id` may be left out with a key (its project is meant), or where you administer one project only."""
 
     cluster_name: str = Field(description="Letters a to z, digits, hyphens; at most 63.")
-    region: str
-    gpu_type: str
+    region: PlainName
+    gpu_type: PlainName
     num_gpus: int = Field(description="Standard GPUs: whole nodes, at least one.")
     num_preemptible_gpus: int | None = Field(default=None, description="The preemptible target; 0 where left out.")
     project_id: str | None = None
