@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 CREATE = "capacity.create_cluster"
-TARGET, STANDARD = "The preemptible target", "The number of standard GPUs"
+TARGET = "The preemptible target"
 
 
 def set_target(actor: Actor, cluster: Cluster, gpus: int, based_on: int | None = None) -> Cluster:

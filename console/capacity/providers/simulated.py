@@ -45,7 +45,7 @@ class Simulated:
         try:
             return self._token_file.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError):
-            return ""  # refused by the simulator, and said so, like any wrong token
+            return "none"  # refused by the simulator, and said so, like any wrong token
 
     async def pools(self) -> list[PoolState]:
         return [_pool_state(each) for each in _items(await self._ask("GET", "/pools"), "pools")]
