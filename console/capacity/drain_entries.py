@@ -6,6 +6,7 @@ The row is locked while the two are compared, so a run that repeats a step finds
 from collections.abc import Iterable
 
 from console.capacity.drain_changes import subject
+from console.capacity.drain_step import MAX_GRACE, grace_for
 from console.capacity.models import Drain, PodVerdict
 from console.capacity.verdicts import Fate, summary
 from console.timeline.changes import Change
@@ -20,20 +21,22 @@ def say(made: Change, drain: Drain, was: str, before: Iterable[Fate], after: Ite
     """Entries for what a write changes in a drain and its pods. `was`: its state before; the row already is what it will be."""
     known = {fate.uid: fate for fate in before}
     fates = list(after)
-    newly = [fate for fate in fates if fate.told_at is not None and (fate.uid not in known or known[fate.uid].told_at is None)]
-    _graces(made, drain, [fate for fate in newly if fate.given_grace < fate.asked_grace])
-    _budgets(made, drain, [fate for fate in newly if fate.verdict == Verdict.BUDGET_OVERRIDDEN])
+    _graces(made, drain, [fate for fate in fates if fate.uid not in known and fate.told_at is None])
+    overridden = [fate for fate in fates if fate.verdict == Verdict.BUDGET_OVERRIDDEN]
+    _budgets(made, drain, [fate for fate in overridden if fate.uid not in known or known[fate.uid].verdict != fate.verdict])
     if drain.state != was:
         _state(made, drain, fates)
 
 
-def _graces(made: Change, drain: Drain, capped: list[Fate]) -> None:
+def _graces(made: Change, drain: Drain, new: list[Fate]) -> None:
+    """Said when the pods are first seen, for all of them at once."""
+    most = grace_for(MAX_GRACE, drain.deadline, made.now)
+    capped = [fate for fate in new if fate.asked_grace > most]
     if not capped:
         return
     longest = max(fate.asked_grace for fate in capped)
-    given = min(fate.given_grace for fate in capped)
     verb = "asks" if len(capped) == 1 else "ask"
-    message = f"{names(capped)} on {drain.node_name} {verb} for {span(longest)} of grace; this drain gives {span(given)}"
+    message = f"{names(capped)} on {drain.node_name} {verb} for {span(longest)} of grace; this drain gives {span(most)} at most"
     _entry(made, drain, "GraceCapped", message, WARNING)
 
 

@@ -9,8 +9,6 @@ from dataclasses import fields, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.utils import timezone
-
 from console.capacity.drain_changes import stop_drain, take_back
 from console.capacity.drain_entries import say
 from console.capacity.drain_step import DrainView
@@ -52,7 +50,7 @@ def put_fates(drain: Drain, fates: Iterable[Fate]) -> None:
     PodVerdict.objects.bulk_create(rows, update_conflicts=True, unique_fields=["drain", "pod_uid"], update_fields=FATE_FIELDS)
 
 
-def store(held: Held, cluster_id: UUID, pairs: Sequence[Pair]) -> None:
+def store(held: Held, cluster_id: UUID, pairs: Sequence[Pair], now: datetime) -> None:
     """Write what a round found out and decided. Raises LeaseLost where another run has taken over: then nothing is written."""
     loud = {before.id: (before, after) for before, after in pairs if replace(after, due_at=before.due_at) != before}
     for before, after in pairs:
@@ -60,7 +58,7 @@ def store(held: Held, cluster_id: UUID, pairs: Sequence[Pair]) -> None:
             Drain.objects.filter(pk=before.id, due_at=before.due_at).update(due_at=after.due_at)
     if not loud:
         return
-    with change(timezone.now()) as made:
+    with change(now) as made:
         guard(held)
         _write(made, cluster_id, loud)
 

@@ -204,8 +204,15 @@ def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome, datetime]],
             case _:
                 waits.append(SOON)  # it is not what we took it for (gone, another uid, not yet confirmed): look again
     due = min([now + wait for wait in waits] + ([drain.due_at] if drain.due_at else []), default=None)
-    note = failures[0][:300] if failures else drain.note
+    note = failures[0][:300] if failures else _held(drain, fates.values()) or drain.note
     return _advanced(replace(drain, due_at=due, note=note, fates=tuple(fates.values()), **moments), now)  # type: ignore[arg-type]
+
+
+def _held(drain: DrainView, fates: Iterable[Fate]) -> str:
+    """What a drain that is no preemption waits for, by name."""
+    budgets = sorted({fate.budget for fate in fates if fate.verdict == Verdict.BLOCKED and fate.open})
+    holds = bool(budgets) and drain.cause != Cause.PREEMPTED and drain.state != State.STOPPED
+    return f"held by budget {', '.join(budgets)}"[:300] if holds else ""
 
 
 def grace_for(asked: int, deadline: datetime, now: datetime) -> int:
@@ -316,20 +323,19 @@ def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodVie
             grace = grace_for(fate.asked_grace, drain.deadline, now)
             override = fate.verdict == Verdict.BLOCKED and drain.cause == Cause.PREEMPTED
             tells.append(Delete(fate, grace) if override else Evict(fate, grace))
-    held = sorted({fate.budget for fate, pod in left if fate.verdict == Verdict.BLOCKED and pod.deletion_at is None})
-    note = f"held by budget {', '.join(held)}" if held and drain.cause != Cause.PREEMPTED else ""
-    due = min(now + LOOK, drain.deadline)
-    return Step(replace(drain, due_at=due, note=note[:300]), (*closing, *tells))
+    return Step(replace(drain, due_at=min(now + LOOK, drain.deadline)), (*closing, *tells))
 
 
 def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:
     """The deadline: a preempted machine goes; otherwise a pod that was never told is not killed, and a person decides."""
     untold = [fate for fate, pod in left if pod.deletion_at is None]
     if untold and drain.cause != Cause.PREEMPTED:
-        budgets = sorted({fate.budget for fate in untold if fate.verdict == Verdict.BLOCKED})
-        note = f"held by budget {', '.join(budgets)}" if budgets else f"{untold[0].name} could not be told to stop"
+        note = _held(drain, untold) or f"{untold[0].name} could not be told to stop"
         return Step(replace(drain, state=State.STOPPED, due_at=None, pods_left=len(left), note=note[:300]))
-    return Step(replace(drain, state=State.TIMED_OUT, due_at=now, pods_left=len(left)), _announcing(drain, node))
+    answering = node is not None and node.ready is True
+    fates = tuple(verdicts.doomed(fate, answering) for fate in drain.fates)
+    timed_out = replace(drain, state=State.TIMED_OUT, due_at=now, pods_left=len(left), fates=fates)
+    return Step(timed_out, _announcing(drain, node))
 
 
 def _unseen(drain: DrainView, now: datetime) -> Step:
@@ -347,9 +353,8 @@ def _clear_away(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
     assert drain.terminated_at is not None
     if seen is None:
         return Step(replace(drain, due_at=now + SOON))
-    answering = seen.node is not None and seen.node.ready is True
     at = drain.terminated_at
-    drain = replace(drain, note="", fates=tuple(verdicts.cut_off(fate, at, answering) for fate in drain.fates))
+    drain = replace(drain, note="", fates=tuple(verdicts.cut_off(fate, at) for fate in drain.fates))
     if seen.node is not None and seen.node.leaving:
         held = ", ".join(seen.node.finalizers) or "Kubernetes"
         return Step(replace(drain, due_at=now + LOOK, note=f"the Node object is held by {held}"[:300]))

@@ -76,7 +76,7 @@ class _Run:
                 if held is not None:
                     await self._under(held)
         finally:
-            self.thread.submit(database.close)
+            self.thread.submit(_close_database)
             self.thread.shutdown()
 
     async def db(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -123,7 +123,7 @@ class _Run:
             answers[work.row.pk] += found
         now = self.clock()
         pairs = [(work.before, learn(work.step.drain, answers[work.row.pk], now)) for work in works]
-        await self.db(drain_rows.store, held, self.cluster_id, pairs)
+        await self.db(drain_rows.store, held, self.cluster_id, pairs, now)
 
     async def _decide(self, doors: Doors, row: Drain) -> _Work:
         before = drain_rows.view_of(row)
@@ -149,6 +149,11 @@ class _Run:
                     action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, work.before.deadline, at))
                 answers.append((action, await drain_acts.act(doors, work.row, work.step.drain.node_uid, action), at))
         return work, answers
+
+
+def _close_database() -> None:
+    """Of the thread it runs in: `database.close` itself would be that of whoever names it."""
+    database.close()
 
 
 async def gather(things: Sequence[Awaitable[T]]) -> list[T]:

@@ -14,6 +14,7 @@ from console.capacity.models import PodVerdict
 
 Verdict = PodVerdict.Verdict
 
+DOOMED = (Verdict.KILLED, Verdict.NEVER_STOPPED)
 SIGKILLED = 137  # 128 + SIGKILL: what a container runtime reports of a process that had to be killed
 
 
@@ -71,9 +72,16 @@ def vanished(fate: Fate, at: datetime) -> Fate:
     return _closed(fate, at, Verdict.UNKNOWN)
 
 
-def cut_off(fate: Fate, at: datetime, answering: bool) -> Fate:
-    """Its machine was taken away under it. `answering`: the node was still there to kill it."""
-    return _closed(fate, at, Verdict.KILLED if answering else Verdict.NEVER_STOPPED)
+def doomed(fate: Fate, answering: bool) -> Fate:
+    """Still there at the deadline: its machine is taken away under it. `answering`: the node was there to kill it."""
+    if not fate.open or fate.verdict == Verdict.BUDGET_OVERRIDDEN:
+        return fate
+    return replace(fate, verdict=Verdict.KILLED if answering else Verdict.NEVER_STOPPED)
+
+
+def cut_off(fate: Fate, at: datetime) -> Fate:
+    """Its machine is gone for certain, and so is it."""
+    return _closed(fate, at, fate.verdict if fate.verdict in DOOMED else Verdict.NEVER_STOPPED)
 
 
 def _closed(fate: Fate, at: datetime, verdict: str) -> Fate:
@@ -85,16 +93,24 @@ def _closed(fate: Fate, at: datetime, verdict: str) -> Fate:
 def merge(stored: Fate, found: Fate) -> Fate:
     """What the row says and what a run found, which had read an older row: keep the first telling and the seen end."""
     first = stored if stored.told_at is not None else found
-    base = replace(first, budget=stored.budget or found.budget)
-    if first is stored and found.verdict == Verdict.BUDGET_OVERRIDDEN:
-        base = replace(base, verdict=Verdict.BUDGET_OVERRIDDEN)
-    end = next((one for one in (stored, found) if one.exit_code is not None), stored if not stored.open else found)
-    if end.open:
+    base = replace(first, ended_at=None, exit_code=None, budget=stored.budget or found.budget, verdict=_open(stored, found))
+    ends = [one for one in (stored, found) if not one.open]
+    end = next((one for one in ends if one.exit_code is not None), next(iter(ends), None))
+    if end is None or end.ended_at is None:
         return base
-    if end.exit_code is not None and end.ended_at is not None:
-        return ended(replace(base, ended_at=None), end.ended_at, end.exit_code)
-    overridden = base.verdict == Verdict.BUDGET_OVERRIDDEN
-    return replace(base, ended_at=end.ended_at, verdict=base.verdict if overridden else end.verdict)
+    if end.exit_code is not None:
+        return ended(base, end.ended_at, end.exit_code)
+    return _closed(base, end.ended_at, end.verdict)
+
+
+def _open(stored: Fate, found: Fate) -> str:
+    """The verdict of a pod that has not ended, from two looks at it: the one that says more."""
+    said = (stored.verdict, found.verdict)
+    for strong in (Verdict.BUDGET_OVERRIDDEN, *DOOMED):
+        if strong in said:
+            return strong
+    told_by_one = stored.told_at is not None or found.told_at is not None
+    return Verdict.STOPPING if told_by_one else found.verdict
 
 
 def summary(fates: Iterable[Fate]) -> str:

@@ -38,6 +38,7 @@ class Pod:
     stops_after: float | None = 5
     code: int = 0
     budget: str = ""
+    owner: str = "train"
     stays: bool = False
     finished: bool = False
     hangs: bool = False  # not even SIGKILL ends it
@@ -102,7 +103,7 @@ class World:
             namespace="team",
             name=pod.name,
             owner_kind="Job",
-            owner_name="train",
+            owner_name=pod.owner,
             stays=pod.stays,
             finished=pod.finished or ended,
             grace_seconds=pod.grace,
@@ -177,7 +178,12 @@ class World:
 
 def new(cause: str = Drain.Cause.PREEMPTED, seconds: int = 300) -> DrainView:
     return DrainView(
-        id=UUID(int=1), cause=cause, state=Drain.State.ASKED, deadline=START + timedelta(seconds=seconds), node_uid="node-1", due_at=START
+        id=UUID(int=1),
+        cause=cause,
+        state=Drain.State.ASKED,
+        deadline=START + timedelta(seconds=seconds),
+        node_uid="node-1",
+        due_at=START,
     )
 
 

@@ -145,7 +145,9 @@ def test_the_same_look_twice_asks_for_nothing_new(pods, cause, rounds, data):
     assert replace(again.drain, due_at=None) == replace(first.drain, due_at=None)
     answers = [(action, world.do(first.drain, action), world.now) for action in first.actions if isinstance(action, Evict)]
     after = learn(first.drain, answers, world.now)
-    told = {action.fate.uid for action, outcome, _ in answers if not isinstance(outcome, Failed) and not hasattr(outcome, "budgets")}
+    told = {
+        action.fate.uid for action, outcome, _ in answers if not isinstance(outcome, Failed) and not hasattr(outcome, "budgets")
+    }
     repeated = step(after, world.look(), world.now).actions
     assert not {action.fate.uid for action in repeated if isinstance(action, Evict)} & told
 

@@ -70,7 +70,17 @@ def test_where_a_budget_refuses_a_preemption_the_pod_is_told_at_once_with_the_sa
 
 @pytest.mark.parametrize(
     ("asked", "left", "given"),
-    [(30, 300, 30), (290, 300, 290), (3600, 300, 298), (3600, 30, 28), (30, 30, 28), (20, 30, 20), (30, 1, 1), (0, 300, 1), (3600, 900, 300)],
+    [
+        (30, 300, 30),
+        (290, 300, 290),
+        (3600, 300, 298),
+        (3600, 30, 28),
+        (30, 30, 28),
+        (20, 30, 20),
+        (30, 1, 1),
+        (0, 300, 1),
+        (3600, 900, 300),
+    ],
 )
 def test_grace_is_the_pods_own_but_never_past_the_machines_end(asked, left, given):
     """aws/aws-node-termination-handler#936, kubernetes-sigs/karpenter#2350: an hour of grace does not fit into five minutes."""

@@ -1,0 +1,284 @@
+"""Drains of a cluster, driven side by side against an API that may die at any request, on a real database."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from console.capacity import drain_rows
+from console.capacity.drain_doors import keys_of
+from console.capacity.drains_run import LEASE, LEASE_SECONDS
+from console.capacity.models import Drain, PodVerdict
+from console.clusters import leases
+from console.clusters.models import Cluster, Machine, Node
+from console.timeline.models import Entry
+from tests.capacity.drain_api import Api, Killed, Pod, begin, fleet, world
+from tests.capacity.drain_world import START
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
+
+
+def reasons(cluster: Cluster) -> list[str]:
+    return list(Entry.objects.filter(stream=cluster.pk).order_by("revision").values_list("reason", flat=True))
+
+
+def test_a_preemption_is_announced_told_and_the_machine_goes_with_its_node():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("train", grace=120, stops_after=11, lingers=10), Pod("agent", stays=True))})
+    drain = begin(cluster, "node-1")
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert (drain.state, drain.due_at) == (State.REMOVED, None)
+    moments = [drain.cordoned_at, drain.announced_at, drain.told_at, drain.emptied_at, drain.terminated_at, drain.removed_at]
+    assert moments == sorted(moments)
+    assert drain.removed_at < START + timedelta(seconds=25)
+    assert reasons(cluster) == ["TogetherPreempted", "DrainFinished"]
+    first, last = Entry.objects.filter(stream=cluster.pk).order_by("revision")
+    assert first.message == "node-1 goes back: atlas-serve needs 8 standard GPUs, gone by 14:06:31 UTC"
+    assert (first.severity, first.drain_id) == ("warning", drain.pk)
+    assert api.events == {first.own_event: first.message}
+    assert last.message.endswith("1 pod: 1 stopped")
+    verdict = PodVerdict.objects.get()
+    assert (verdict.verdict, verdict.exit_code, verdict.ended_at) == (
+        Verdict.FINISHED,
+        0,
+        verdict.told_at + timedelta(seconds=11),
+    )
+    machine = Machine.objects.get()
+    assert (machine.state, machine.gone_at) == (Machine.State.GONE, drain.terminated_at)
+    assert (drain.started_at, drain.told_at) == (START, START)
+
+
+def test_the_node_stops_counting_the_moment_the_drain_begins():
+    cluster = fleet("node-1", "node-2")
+    begin(cluster, "node-1")
+    cluster.refresh_from_db()
+    assert cluster.allocated_preemptible_gpus == 8
+    assert Node.objects.get(name="node-1").draining
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["unanswered", "done-but-unanswered"])
+def test_wherever_a_run_dies_the_next_one_finishes_what_it_began(late):
+    """kubernetes/autoscaler#687 and its kin: an unclear answer is looked at again, never repeated blindly, never forgotten.
+
+    The fullest drain there is (a budget, a pod that never stops, all of it), killed at each of its requests in turn.
+    """
+    dies_at, died = 0, True
+    while died:
+        dies_at += 1
+        cluster = fleet(f"node-{dies_at}", cluster_name=f"c{dies_at}")
+        pods = [Pod("a", grace=60, stops_after=8), Pod("b", grace=60, stops_after=9, budget="web"), Pod("c", hangs=True)]
+        api = Api({f"node-{dies_at}": world(*pods)}, dies_at=dies_at, late=late)
+        drain = begin(cluster, f"node-{dies_at}", deadline=START + timedelta(seconds=12))
+        died = killed(lambda: api.finish(cluster))  # noqa: B023
+        api.finish(cluster)
+        drain.refresh_from_db()
+        assert drain.state == State.REMOVED
+        assert drain.removed_at <= drain.deadline + timedelta(seconds=15)
+        assert len(api.events) == 1
+        assert reasons(cluster) == ["TogetherPreempted", "GraceCapped", "BudgetOverridden", "DrainTimedOut"]
+        assert sorted(name for _, name in api.told) == ["a", "b", "c"]
+        assert {one.name: one.verdict for one in drain.verdicts.all()} == {
+            "a": Verdict.UNKNOWN,
+            "b": Verdict.BUDGET_OVERRIDDEN,
+            "c": Verdict.KILLED,
+        }
+        assert not api.worlds[drain.node_name].node_there
+        assert Machine.objects.get(cluster=cluster).state == Machine.State.GONE
+    assert dies_at > 20
+
+
+@pytest.mark.parametrize("before_commit", [True, False])
+def test_wherever_a_write_dies_the_next_run_writes_it_once(monkeypatch, before_commit):
+    store, dies_at, died = drain_rows.store, 0, True
+    while died:
+        dies_at += 1
+        cluster = fleet(f"node-{dies_at}", cluster_name=f"c{dies_at}")
+        pods = [Pod("a", grace=60, stops_after=8), Pod("b", grace=3600, stops_after=12, budget="web")]
+        api = Api({f"node-{dies_at}": world(*pods)})
+        drain = begin(cluster, f"node-{dies_at}")
+        monkeypatch.setattr(drain_rows, "store", dying(store, dies_at, before_commit))
+        died = killed(lambda: api.finish(cluster))  # noqa: B023
+        api.finish(cluster)
+        drain.refresh_from_db()
+        assert drain.state == State.REMOVED
+        assert reasons(cluster) == ["TogetherPreempted", "GraceCapped", "BudgetOverridden", "DrainFinished"]
+        assert len(api.events) == 1
+        assert len(api.told) == 2
+    assert dies_at > 6
+
+
+def dying(store, dies_at, before_commit):
+    """The write, killed the n-th time, before or after its commit."""
+    numbers = iter(range(1, 1000))
+
+    def write(*args):
+        number = next(numbers)
+        if number == dies_at and before_commit:
+            raise Killed
+        store(*args)
+        if number == dies_at:
+            raise Killed
+
+    return write
+
+
+def killed(run) -> bool:
+    try:
+        run()
+    except Killed:
+        return True
+    return False
+
+
+def test_a_worker_that_is_killed_holds_up_its_drains_for_seconds_only():
+    """The lease of a run that never came back runs out, and its fence refuses whatever it would still write."""
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a"))})
+    begin(cluster, "node-1")
+    dead = leases.take(LEASE, cluster.pk, "a worker that is gone", LEASE_SECONDS)
+    api.drive(cluster)
+    assert api.requests == 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM until - clock_timestamp()) FROM clusters_lease")
+        assert 0 < cursor.fetchone()[0] <= LEASE_SECONDS
+        cursor.execute("UPDATE clusters_lease SET until = clock_timestamp()")
+    api.drive(cluster)
+    assert len(api.told) == 1
+    row = Drain.objects.get()
+    before = drain_rows.view_of(row)
+    with pytest.raises(leases.LeaseLost):
+        drain_rows.store(dead, cluster.pk, [(before, drain_rows.replace(before, note="too late"))], START)
+    assert Drain.objects.get().note == ""
+
+
+def test_one_blocked_pod_holds_up_nobody_else():
+    """aws/aws-node-termination-handler#310, aws/karpenter-provider-aws#5400: twenty notices at once, the first with a budget."""
+    names = [f"node-{number}" for number in range(20)]
+    cluster = fleet(*names)
+    worlds = {name: world(Pod(f"{name}-a"), Pod(f"{name}-b")) for name in names}
+    worlds["node-0"].pods.append(Pod("held", budget="web"))
+    api = Api(worlds)
+    for name in names:
+        begin(cluster, name)
+    api.drive(cluster)
+    assert len(api.told) == 41
+    assert {at for at, _ in api.told} == {START}
+    assert all(one.unschedulable for one in worlds.values())
+
+
+def test_pods_of_one_owner_are_told_one_after_another_across_nodes():
+    cluster = fleet("node-1", "node-2", "node-3")
+    worlds = {name: world(*(Pod(f"{name}-{index}") for index in range(4))) for name in ("node-1", "node-2", "node-3")}
+    api = Api(worlds)
+    for one in worlds.values():
+        for index, pod in enumerate(one.pods):
+            pod.owner = f"job-{index}"
+    for name in worlds:
+        begin(cluster, name)
+    api.drive(cluster)
+    owners = [next(pod.owner for one in worlds.values() for pod in one.pods if pod.name == name) for _, name in api.told]
+    assert owners == sorted(owners)
+    assert len(owners) == 12
+
+
+def test_a_second_notice_only_moves_the_deadline_earlier():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a", grace=250, stops_after=200))})
+    drain = begin(cluster, "node-1")
+    api.drive(cluster)
+    assert begin(cluster, "node-1").pk == drain.pk
+    assert begin(cluster, "node-1", deadline=START + timedelta(seconds=90)).pk == drain.pk
+    assert begin(cluster, "node-1", deadline=START + timedelta(seconds=200)).pk == drain.pk
+    drain.refresh_from_db()
+    assert drain.deadline == START + timedelta(seconds=90)
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert drain.state == State.REMOVED
+    assert drain.removed_at <= START + timedelta(seconds=105)
+    assert len(api.events) == 1
+    announced = Entry.objects.get(stream=cluster.pk, reason="TogetherPreempted")
+    assert announced.message.endswith("gone by 14:03:01 UTC")
+
+
+def test_a_preemption_takes_over_a_scale_down_that_a_budget_holds():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a", budget="web", grace=20))})
+    drain = begin(cluster, "node-1", Cause.SCALED_DOWN)
+    api.drive(cluster)
+    assert Drain.objects.get().note == "held by budget web"
+    begin(cluster, "node-1", now=START + timedelta(seconds=60))
+    api.now = START + timedelta(seconds=60)
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert (drain.state, drain.cause) == (State.REMOVED, Cause.PREEMPTED)
+    assert drain.removed_at < START + timedelta(seconds=90)
+    assert reasons(cluster) == ["TogetherScaledDown", "TogetherPreempted", "BudgetOverridden", "DrainFinished"]
+    assert len(api.events) == 2
+
+
+def test_a_scale_down_held_by_a_budget_stops_at_its_deadline_and_kills_nobody():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a", budget="web"))})
+    drain = begin(cluster, "node-1", Cause.SCALED_DOWN)
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert (drain.state, drain.note) == (State.STOPPED, "held by budget web")
+    assert api.told == []
+    node, machine = Node.objects.get(), Machine.objects.get()
+    assert (node.draining, machine.state) == (False, Machine.State.JOINED)
+    assert api.worlds["node-1"].unschedulable
+    entry = Entry.objects.get(reason="DrainTimedOut")
+    assert (
+        entry.message == "Drain of node-1 stopped at its deadline, held by budget web. The node stays cordoned; a person decides"
+    )
+    cluster.refresh_from_db()
+    assert cluster.allocated_preemptible_gpus == 8
+
+
+def test_an_hour_of_grace_is_capped_and_that_is_said():
+    """aws/aws-node-termination-handler#936, kubernetes-sigs/karpenter#2350."""
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("notebook", grace=3600, stops_after=5), Pod("short", grace=30), Pod("long", grace=290))})
+    begin(cluster, "node-1")
+    api.finish(cluster)
+    assert dict(api.evictions) == {"notebook": 298, "short": 30, "long": 290}
+    capped = Entry.objects.get(reason="GraceCapped")
+    assert capped.message == "notebook on node-1 asks for 1 h of grace; this drain gives 4:58 at most"
+
+
+def test_while_kubernetes_is_down_the_drain_says_so_and_a_preempted_machine_still_goes_in_time():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a"))})
+    api.down = True
+    drain = begin(cluster, "node-1")
+    api.drive(cluster)
+    drain.refresh_from_db()
+    assert (drain.state, drain.note) == (State.ASKED, "The Kubernetes API cannot be reached.")
+    api.now = drain.deadline
+    api.drive(cluster)
+    drain.refresh_from_db()
+    assert drain.state == State.TIMED_OUT
+
+
+def test_a_look_that_finds_nothing_new_wakes_no_browser():
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a", grace=200, stops_after=150))})
+    begin(cluster, "node-1")
+    for _ in range(3):
+        api.drive(cluster)
+        api.now += timedelta(seconds=5)
+    before = Drain.objects.get()
+    api.drive(cluster)
+    after = Drain.objects.get()
+    assert after.revision == before.revision
+    assert after.due_at == api.now + timedelta(seconds=5)
+
+
+def test_a_cluster_that_is_only_observed_is_never_written_to():
+    cluster = fleet("node-1", mode=Cluster.Mode.OBSERVE)
+    keys = keys_of(cluster.pk)
+    assert keys.connection is None
+    assert "observed" in keys.closed_why
