@@ -86,7 +86,7 @@ def _words(fate: Fate) -> SafeString:
         case Verdict.NEVER_STOPPED:
             return format_html("Never stopped: the node did not answer{}", saved)
         case Verdict.UNKNOWN:
-            return format_html("Unknown: gone without an end being seen")
+            return SafeString("Unknown: gone without an end being seen")
         case Verdict.BLOCKED:
             return format_html("Held by budget <b>{}</b>", fate.budget)
         case _:
@@ -95,7 +95,7 @@ def _words(fate: Fate) -> SafeString:
 
 def _stopping(fate: Fate) -> SafeString:
     if fate.told_at is None:
-        return format_html("About to be told")
+        return SafeString("About to be told")
     saved = f", saved {fate.last_checkpoint:%H:%M}" if fate.last_checkpoint else ""
     capped = f"; asked for {span(fate.asked_grace)}, has {span(fate.given_grace)}" if fate.given_grace < fate.asked_grace else ""
     return format_html("Stopping{}{}", saved, capped)

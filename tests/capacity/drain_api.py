@@ -28,7 +28,7 @@ class Killed(BaseException):
 
 @dataclass
 class Api:
-    """Worlds by node name, on one clock. `dies_at`: the n-th request is never answered; `late`: it was carried out all the same."""
+    """Worlds by node name, on one clock. `dies_at`: the n-th request is never answered; `late`: but it was carried out."""
 
     worlds: dict[str, World]
     now: datetime = START

@@ -31,7 +31,7 @@ OPEN = set(Drain.OPEN)
 
 @dataclass
 class Pod:
-    """`stops_after` seconds from SIGTERM, with `code`; None: it has to be killed. `budget` refuses its eviction while it is set."""
+    """`stops_after` seconds from SIGTERM, with `code`; None: it has to be killed. `budget` refuses its eviction while set."""
 
     name: str
     grace: int = 30
@@ -91,11 +91,10 @@ class World:
             return None
         stopped = pod.stopped_at()
         ended = stopped is not None and stopped <= self.now and self._reported(stopped)
-        if ended and stopped is not None:
-            if pod.vanishes or self.now > stopped + timedelta(seconds=pod.lingers):
-                self.removed.add(pod.uid)
-                if pod.vanishes or pod.lingers == 0:
-                    return None
+        if ended and stopped is not None and (pod.vanishes or self.now > stopped + timedelta(seconds=pod.lingers)):
+            self.removed.add(pod.uid)
+            if pod.vanishes or pod.lingers == 0:
+                return None
         killed = ended and (pod.stops_after is None or (pod.given is not None and pod.stops_after > pod.given))
         ends_at = pod.told_at + timedelta(seconds=pod.given) if pod.told_at and pod.given is not None else None
         return PodView(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_a_budget_holds_a_scale_down_and_is_asked_again_each_five_seconds():
     drain = run(world, new(Cause.SCALED_DOWN, seconds=60))
     times = [at for _, _, at in world.pod("a").tellings]
     assert len(times) == 12
-    assert {later - earlier for earlier, later in zip(times, times[1:], strict=False)} == {seconds(5)}
+    assert {later - earlier for earlier, later in pairwise(times)} == {seconds(5)}
     assert (drain.state, drain.due_at, drain.note) == (State.STOPPED, None, "held by budget web")
     assert world.unschedulable
     assert world.terminating_since is None
