@@ -19,7 +19,9 @@ def test_a_base_address_with_a_version_too_many_is_explained(api: object) -> Non
     assert "without /v1" in error(api(None).get("/v1/v3/whoami"), 404)["message"]
 
 
-@pytest.mark.parametrize(("method", "address"), [("DELETE", "/v1/compute/regions"), ("PATCH", "/v3/whoami"), ("POST", "/v1/projects")])
+@pytest.mark.parametrize(
+    ("method", "address"), [("DELETE", "/v1/compute/regions"), ("PATCH", "/v3/whoami"), ("POST", "/v1/projects")]
+)
 def test_a_wrong_method_says_which_are_right(operator: Api, method: str, address: str) -> None:
     response = operator.send(method, address)
     assert error(response, 405)["message"] == f"{method} does nothing here; GET does."
@@ -55,9 +57,7 @@ def test_somebody_without_a_role_is_told_whom_to_ask(world: World, client: objec
     assert "administrator" in error(Api(client).get("/v3/whoami"), 403)["message"]
 
 
-def test_a_fault_of_ours_is_logged_and_says_nothing_of_itself(
-    operator: Api, path: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fault_of_ours_is_logged_and_says_nothing_of_itself(operator: Api, path: str, caplog: pytest.LogCaptureFixture) -> None:
     with mock.patch.object(routes, "get_cluster", side_effect=RuntimeError("a secret")):
         refused = error(operator.get(path), 500)
     assert refused["type"] == "server_error"

@@ -118,7 +118,7 @@ def test_a_node_that_comes_or_goes_leaves_the_etag_alone(operator: Api, world: W
     assert operator.put(path, {TARGET: 24}, if_match=first).status_code == 200
 
 
-@pytest.mark.parametrize(("sent", "status"), [("*", 200), ("{tag}, \"x\"", 200), ("W/{tag}", 412), ("nonsense", 412), ('""', 412)])
+@pytest.mark.parametrize(("sent", "status"), [("*", 200), ('{tag}, "x"', 200), ("W/{tag}", 412), ("nonsense", 412), ('""', 412)])
 def test_if_match_is_read_as_the_standard_says(operator: Api, path: str, sent: str, status: int) -> None:
     tag = operator.get(path)["ETag"]
     assert operator.put(path, {TARGET: 24}, if_match=sent.format(tag=tag)).status_code == status

@@ -90,7 +90,9 @@ def new_cluster(project: Project, name: str, region: str = "eu-north-1", gpu_typ
 
 def new_node(cluster: Cluster, name: str, compute_class: str = ComputeClass.STANDARD, **more: Any) -> Node:
     """A Ready node with its machine."""
-    machine = new_machine(cluster, name, Machine.State.JOINED, compute_class, joined_at=timezone.now(), first_ready_at=timezone.now())
+    machine = new_machine(
+        cluster, name, Machine.State.JOINED, compute_class, joined_at=timezone.now(), first_ready_at=timezone.now()
+    )
     node = Node(
         cluster=cluster,
         machine=machine,
@@ -107,9 +109,7 @@ def new_node(cluster: Cluster, name: str, compute_class: str = ComputeClass.STAN
     return node
 
 
-def new_machine(
-    cluster: Cluster, name: str, state: str, compute_class: str = ComputeClass.PREEMPTIBLE, **more: Any
-) -> Machine:
+def new_machine(cluster: Cluster, name: str, state: str, compute_class: str = ComputeClass.PREEMPTIBLE, **more: Any) -> Machine:
     machine = Machine(
         cluster=cluster,
         region_id=cluster.region_id,
