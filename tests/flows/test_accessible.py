@@ -1,0 +1,38 @@
+"""axe finds nothing on three pages, in light and dark; no page breaks its Content-Security-Policy (see `complaints`)."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page
+
+from tests.flows.conftest import open_cluster, sign_in
+from tests.installation import Installation
+
+
+def violations(page: Page) -> list[str]:
+    found = Axe().run(page)
+    return [f"{one['id']}: {node['html'][:160]}" for one in found.response["violations"] for node in one["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_sign_in_clusters_and_cluster(
+    stack: Installation, context: BrowserContext, complaints: list[str], scheme: str
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    page.goto("/")
+    assert violations(page) == []
+    sign_in(page, "Ada, admin")
+    assert violations(page) == []
+    open_cluster(page, stack, "aurora-train")
+    assert violations(page) == []
+
+
+def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 375, "height": 800})
+    sign_in(page, "Ada, admin")
+    for address in ("/", "/clusters/new"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    open_cluster(page, stack, "aurora-train")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
