@@ -1,5 +1,6 @@
 """Where allauth asks us: what happens after a sign-in, and where its own pages would be (we mount none of them)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -9,6 +10,7 @@ from allauth.socialaccount.providers.base.constants import AuthError
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from requests import RequestException
 
 from console.accounts import sessions
 from console.accounts.models import User
@@ -16,6 +18,20 @@ from console.accounts.oidc.provider import all_claims
 from console.accounts.refusals import refuse
 
 EMAIL_LIMIT = 254  # letters; RFC 5321
+
+# What happened, and what an administrator should look at.
+NO_SUCH_ATTEMPT = (
+    "This sign-in was already finished, or began in another browser or more than ten minutes ago. Start again.",
+    "If it always happens: the browser must keep the cookie of HALFTIDE_PUBLIC_URL until it comes back.",
+)
+CANCELLED = (
+    "You cancelled at the identity provider. Nothing was changed.",
+    "If you did not: the provider denied access to this application.",
+)
+NO_TOKEN_ANSWER = (
+    "The identity provider does not answer. Try again in a minute.",
+    "From the machine Halftide runs on, the provider's token address must answer within 5 seconds.",
+)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -56,22 +72,21 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         provider: Any,
         error: str = "",
         exception: Exception | None = None,
-        extra_context: Any = None,  # noqa: ARG002
+        extra_context: Mapping[str, Any] | None = None,
     ) -> None:
-        """The library's own refusals: cancelled, a state that is not ours, a code that bought no token."""
-        said = request.GET.get("error_description") or request.GET.get("error") or ""
+        """The library's own refusals: a state that is not ours, cancelled, a code that bought no token."""
+        if "state" not in (extra_context or {}):
+            # Whatever the address says beside it is not the provider's word then, so none of it is shown.
+            raise ImmediateHttpResponse(refuse(request, *NO_SUCH_ATTEMPT, trail=False))
         if error == AuthError.CANCELLED:
-            message = "You cancelled at the identity provider. Nothing was changed."
-            look_at = "If you did not: the provider denied access to this application."
-        elif exception is not None:
-            message = "The identity provider did not accept Halftide's request for a token."
+            raise ImmediateHttpResponse(refuse(request, *CANCELLED))
+        if isinstance(exception, RequestException):
+            raise ImmediateHttpResponse(refuse(request, *NO_TOKEN_ANSWER, status=503))
+        if exception is not None:
             look_at = (
                 "Compare HALFTIDE_OIDC_CLIENT_ID, HALFTIDE_OIDC_CLIENT_SECRET and the callback address "
                 f"{settings.PUBLIC_URL}{provider.get_callback_url()} with the provider's client."
             )
-        elif said:
-            message, look_at = "The identity provider refused the sign-in.", f"It said: {said[:300]}"
-        else:
-            message = "This sign-in was already finished, or began in another browser or more than ten minutes ago. Start again."
-            look_at = "If it always happens: the browser must keep the cookie of HALFTIDE_PUBLIC_URL until it comes back."
-        raise ImmediateHttpResponse(refuse(request, message, look_at))
+            raise ImmediateHttpResponse(refuse(request, "The identity provider gave no token for this sign-in.", look_at))
+        said = request.GET.get("error_description") or request.GET.get("error") or "nothing more"
+        raise ImmediateHttpResponse(refuse(request, "The identity provider refused the sign-in.", f"It said: {said[:300]}"))

@@ -10,6 +10,7 @@ from console import env
 
 ROLES = {"viewer": 1, "operator": 2, "admin": 3}
 FLEET = "fleet"
+GROUP_LIMIT = 200  # letters; what a grant keeps of where it came from
 DEMO_PEOPLE = (
     ("ada", "Ada, admin"),
     ("olu", "Olu, operator"),
@@ -33,7 +34,7 @@ def role_map(name: str, words: tuple[str, ...]) -> Rules:
     for word in words:
         group, equals, given = word.rpartition("=")
         role, _, project = given.partition("@")
-        if not equals or not group or (role not in ROLES and (role != FLEET or project)):
+        if not equals or not 0 < len(group) <= GROUP_LIMIT or (role not in ROLES and (role != FLEET or project)):
             raise env.SettingError(
                 f"{name} must be a list such as `ml=operator,research=viewer@aurora,sre=fleet`; {word!r} is not of that form."
             )

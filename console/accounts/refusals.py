@@ -11,9 +11,14 @@ from console.accounts.changes import audit
 log = logging.getLogger(__name__)
 
 
-def refuse(request: HttpRequest, message: str, look_at: str, status: int = 401) -> HttpResponse:
-    """Render it, and leave a row in the trail, where an administrator finds it by the person's clock."""
+def refuse(request: HttpRequest, message: str, look_at: str, status: int = 401, trail: bool = True) -> HttpResponse:
+    """Render it, and leave a row in the trail, where an administrator finds it by the person's clock.
+
+    No row (`trail` off) for what anybody can send as often as they like: an answer to a sign-in that was never begun.
+    """
     log.warning("sign_in_refused", extra={"why": message, "look_at": look_at, "path": request.path})
-    with transaction.atomic():
-        audit(request.actor, "session.refused", message, after={"look_at": look_at})  # type: ignore[attr-defined]
-    return render(request, "accounts/refused.html", {"message": message, "look_at": look_at}, status=status)
+    if trail:
+        with transaction.atomic():
+            audit(request.actor, "session.refused", message, after={"look_at": look_at})  # type: ignore[attr-defined]
+    found = {"message": message, "look_at": look_at, "trail": trail}
+    return render(request, "accounts/refused.html", found, status=status)

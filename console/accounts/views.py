@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from console.accounts import sealing
 from console.accounts.access import public
@@ -26,7 +26,7 @@ def safe_next(wanted: str) -> str:
 
 
 @public
-@require_GET
+@require_safe
 def sign_in(request: HttpRequest) -> HttpResponse:
     providers = [config.of_app(app) for app in config.apps()]
     found = {"providers": providers, "next": safe_next(request.GET.get("next", "")), "actor": request.actor}  # type: ignore[attr-defined]
@@ -62,6 +62,6 @@ def _provider_sign_out(sign_in: SignIn | None) -> str | None:
 
 
 @public
-@require_GET
+@require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/signed_out.html", {"only_here": request.GET.get("only") == "here"})

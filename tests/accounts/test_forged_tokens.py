@@ -9,6 +9,7 @@ import pytest
 from allauth.socialaccount.models import SocialAccount
 
 from console.accounts.models import AuditRow, Grant, Role, SignIn, User
+from console.accounts.oidc.discovery import published
 from tests.accounts.stub import CLIENT, KEY, OTHER_KEY, Stub, by_hand, new_key, public_pem
 
 Forge = Callable[[Stub, dict[str, Any]], str]
@@ -39,6 +40,8 @@ FORGED: dict[str, tuple[Forge, str]] = {
     "no subject": (claims(sub=None), "whom it is about"),
     "an empty subject": (claims(sub=""), "whom it is about"),
     "a subject that is too long": (claims(sub="x" * 256), "whom it is about"),
+    "a name with a NUL": (claims(name="a\x00b"), "a letter that is none"),
+    "a group with half a letter": (claims(groups=["\ud83d"]), "a letter that is none"),
     "expired": (claims(iat=now() - 900, exp=now() - 120), "has expired"),
     "from the future": (claims(iat=now() + 600, exp=now() + 900), "from the future"),
     "not yet valid": (claims(nbf=now() + 600), "from the future"),
@@ -184,3 +187,57 @@ def test_groups_in_a_bearer_token_give_and_take_roles_but_an_older_token_brings_
     assert client.get("/v1/echo", headers={"Authorization": f"Bearer {newer}"}).status_code == 403
     assert client.get("/v1/echo", headers={"Authorization": f"Bearer {older}"}).status_code == 403
     assert not Grant.objects.exists()
+
+
+def begin(browser) -> str:
+    """Start a sign-in; returns its state."""
+    browser.console.get("/sign-in/")
+    token = browser.console.cookies["halftide_csrf"].value
+    begun = browser.console.post("/oidc/stub/login/", {"csrfmiddlewaretoken": token})
+    return parse_qs(urlsplit(begun.headers["Location"]).query)["state"][0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        ({"error": "access_denied"}, 401, "You cancelled at the identity provider"),
+        ({"error": "server_error", "error_description": "<b>out of order</b>"}, 401, "&lt;b&gt;out of order&lt;/b&gt;"),
+    ],
+)
+def test_the_providers_own_refusal_is_shown_as_text(answer, status, said, stub, browser):
+    page = browser.console.get("/oidc/stub/login/callback/", {"state": begin(browser), **answer})
+    assert page.status_code == status
+    assert said in page.content.decode()
+
+
+def test_nothing_that_a_made_up_link_says_is_shown(stub, browser):
+    page = browser.console.get("/oidc/stub/login/callback/", {"state": "x", "error": "e", "error_description": "call 555-0100"})
+    assert page.status_code == 401
+    assert "555-0100" not in page.content.decode()
+
+
+def test_a_wrong_secret_and_a_silent_provider_are_told_apart(stub, browser):
+    stub.token_answer = (401, {"error": "invalid_client"})
+    page = browser.console.get("/oidc/stub/login/callback/", {"state": begin(browser), "code": "c"})
+    assert page.status_code == 401
+    assert "HALFTIDE_OIDC_CLIENT_SECRET" in page.content.decode()
+    state = begin(browser)
+    stub.discovery = {"issuer": "https://somebody.else"}
+    published.cache_clear()
+    page = browser.console.get("/oidc/stub/login/callback/", {"state": state, "code": "c"})
+    assert page.status_code == 503
+    assert "https://somebody.else" in page.content.decode()
+
+
+@pytest.mark.parametrize("end", [None, "down"])
+def test_sign_out_without_an_address_for_it_says_so(end, stub, browser):
+    """pennersr/django-allauth#3104: a provider without an end of session must not break the way out."""
+    through_the_browser(stub, browser, lambda nonce: stub.sign(stub.claims(**nonce)))
+    if end == "down":
+        stub.discovery = {"issuer": "https://somebody.else"}
+        published.cache_clear()
+    page = browser.sign_out()
+    assert page.status_code == 200
+    assert "Only here" in page.content.decode()
+    assert not SignIn.objects.exists()
+    assert browser.console.get("/").status_code == 302

@@ -9,6 +9,7 @@ import httpx
 from console.accounts.oidc.config import Provider
 from console.accounts.oidc.discovery import LIMIT, http
 from console.accounts.oidc.refusal import ProviderDown, Refused
+from console.accounts.oidc.verify import require_storable
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def user_info(endpoints: Mapping[str, Any], access_token: str, subject: str) -> 
             "The identity provider's two answers are about two people.",
             f"The `sub` that {url} gives must equal that of the ID token.",
         )
+    require_storable(found)
     return found
 
 

@@ -4,6 +4,7 @@ Both doors use it, because the libraries behind them check different halves: all
 fetched itself and sends no nonce; mozilla-django-oidc checks neither issuer, audience nor expiry.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ LEEWAY = 60  # seconds two clocks may be apart; SecObserve/SecObserve#3775 saw 1
 FAR_FUTURE = 10**11  # seconds; beyond it a number is no time, and would not fit a float either
 SUBJECT_LIMIT = 255  # OpenID Connect Core 2: `sub` must not be longer
 
+NUL = b"\\u0000"  # as JSON writes it
 # Times and names are checked by us, against an instant that is given to us and with a sentence for each.
 SIGNATURE_ONLY: Options = {
     "verify_exp": False,
@@ -44,6 +46,7 @@ def verify(token: str, provider: Provider, published: Published, now: float, non
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_LIMIT:
         raise Refused("The token does not say whom it is about.", "The provider must put a text of 1 to 255 letters into `sub`.")
+    require_storable(claims)
     if nonce is not None and claims.get("nonce") != nonce:
         raise Refused(
             "This answer belongs to another sign-in. Start again.",
@@ -59,6 +62,18 @@ def unverified_issuer(token: str) -> object:
     except jwt.PyJWTError as error:
         raise _unreadable() from error
     return claims.get("iss")
+
+
+def require_storable(claims: Claims) -> None:
+    """PostgreSQL keeps neither NUL nor half of a surrogate pair; a claim with one would fail later, and elsewhere."""
+    try:
+        text = json.dumps(claims, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        text = NUL
+    if NUL in text:
+        raise Refused(
+            "The token contains a letter that is none.", "Look for a NUL or a broken emoji in the person's names or groups."
+        )
 
 
 def _signed(token: str, provider: Provider, published: Published) -> Claims:
