@@ -1,5 +1,7 @@
 """Objects: created, read, changed, refused. Held to a real 1.36 where one is given."""
 
+import pytest
+
 from tests.simulator.conftest import Api, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -81,6 +83,13 @@ def test_a_namespace_that_is_not_there_takes_nothing(either: Api, name: str) -> 
 
 def test_bad_json_is_a_bad_request(either: Api) -> None:
     answer = either.http.post(either.url + PODS, content=b"{bad", headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+    assert answer.json()["reason"] == "BadRequest"
+
+
+@pytest.mark.parametrize("spec", [{"containers": "x"}, {"containers": [3]}, {"containers": {}}, 7])
+def test_a_body_of_the_wrong_shape_is_a_bad_request(either: Api, name: str, spec: object) -> None:
+    answer = either.post(PODS, {"metadata": {"name": name}, "spec": spec})
     assert answer.status_code == 400
     assert answer.json()["reason"] == "BadRequest"
 

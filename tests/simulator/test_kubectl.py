@@ -194,3 +194,19 @@ def test_other_verbs_work_too(kube: Kubectl, api: Api) -> None:
     assert kube("get", "all", "-A").code == 0
     assert kube("delete", "namespace", "lab", "--timeout=30s").code == 0
     assert api.get("/api/v1/namespaces/lab").status_code == 404
+
+
+def test_a_drain_can_delete_instead_of_evict(kube: Kubectl, api: Api, node: str) -> None:
+    """kubectl's typed clients send protobuf: here the DeleteOptions, elsewhere whole objects."""
+    api.post("/api/v1/namespaces/default/pods", pod("bare"))
+    kube("wait", "--for=condition=Ready", "pod/bare", "--timeout=20s")
+    drained = kube("drain", node, "--ignore-daemonsets", "--force", "--disable-eviction", "--grace-period=7", "--timeout=30s")
+    assert (drained.code, "pod/bare deleted" in drained.out) == (0, True), drained.err
+
+
+def test_a_budget_is_created_by_its_own_command(kube: Kubectl, api: Api) -> None:
+    assert kube("create", "pdb", "half", "--selector=app=web", "--min-available=50%").code == 0
+    spec = api.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/half").json()["spec"]
+    assert spec == {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}}
+    assert kube("create", "pdb", "one", "--selector=app=web", "--max-unavailable=1").code == 0
+    assert api.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/one").json()["spec"]["maxUnavailable"] == 1

@@ -1,6 +1,5 @@
 """Machines and what runs on them, seen from outside through the API alone."""
 
-import time
 import uuid
 from typing import Any
 

@@ -177,6 +177,14 @@ def test_a_fault_that_makes_no_sense_is_refused(simulation: Simulation, api: Api
     assert (answer.status_code, answer.json()["reason"]) == (400, "Invalid")
 
 
+def test_an_odd_object_does_not_stop_the_controllers(simulation: Simulation, api: Api) -> None:
+    budget = {"metadata": {"name": "odd"}, "spec": {"minAvailable": "most%", "selector": {"matchLabels": {"app": "x"}}}}
+    api.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
+    simulation.node(api, "gpu-1")
+    api.post(PODS, pod("worker", labels={"app": "x"}))
+    eventually(lambda: api.get(f"{PODS}/worker").json()["status"]["phase"] == "Running")
+
+
 def test_who_asked_what_is_remembered_but_not_what_the_machines_ask(simulation: Simulation, api: Api) -> None:
     simulation.node(api, "gpu-1")
     api.patch("/api/v1/nodes/gpu-1", {"spec": {"unschedulable": True}})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.simulator.kubernetes import patches
+from console.simulator.kubernetes import patches, protobuf
 from console.simulator.kubernetes.columns import duration
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.pod_columns import status_word
@@ -18,6 +18,7 @@ from console.simulator.provider.demand import Curve, surge_at, wanted
 from console.simulator.provider.pools import Pool
 
 BORN = {"creationTimestamp": "2026-11-30T11:00:00Z", "resourceVersion": "1"}
+PROTOBUF_NAMESPACE = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x07\x0a\x05\x0a\x03lab"
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
@@ -211,3 +212,18 @@ def test_a_pods_status_word_tells_how_it_stands() -> None:
     assert status_word(pod) == "Terminating"
     pod["status"] = {"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3}}}]}
     assert status_word(pod) == "ExitCode:3"
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_object_or_unreadable_and_nothing_else(data: bytes) -> None:
+    for body_ in (data, protobuf.MAGIC + data, PROTOBUF_NAMESPACE + data):
+        try:
+            assert protobuf.decode(body_)["kind"] in protobuf.KINDS
+        except protobuf.Unreadable:
+            continue
+
+
+def test_a_protobuf_namespace_is_read() -> None:
+    assert protobuf.decode(PROTOBUF_NAMESPACE) == {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "lab"}}
+    with pytest.raises(protobuf.Unreadable):
+        protobuf.decode(PROTOBUF_NAMESPACE[:-2])

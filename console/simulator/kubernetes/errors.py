@@ -100,7 +100,8 @@ def unsupported_patch() -> ApiError:
 
 def unsupported_body() -> ApiError:
     """415 for a body."""
-    message = "the body of the request was in an unknown format - accepted media types include: application/json"
+    known = "application/json, application/vnd.kubernetes.protobuf"
+    message = f"the body of the request was in an unknown format - accepted media types include: {known}"
     return ApiError(415, "UnsupportedMediaType", message)
 
 

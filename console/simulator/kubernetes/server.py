@@ -1,10 +1,22 @@
 """One cluster's API: from a request to the store and back. Every handler is one step of the event loop, so no locks."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from console.simulator.kubernetes import deletion, discovery, errors, events_view, eviction, listing, patches, streams, writes
+from console.simulator.kubernetes import (
+    deletion,
+    discovery,
+    errors,
+    events_view,
+    eviction,
+    listing,
+    patches,
+    protobuf,
+    streams,
+    writes,
+)
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.render import Renderer, form
@@ -13,6 +25,7 @@ from console.simulator.kubernetes.store import Record, Store
 from console.simulator.values import Json, copy, instant, loads, stamp
 from console.simulator.web import Request, Response, Stream, answer
 
+log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 EVENT_LIFE = timedelta(hours=1)
@@ -47,6 +60,12 @@ class Api:
             return self._answer(request)
         except ApiError as error:
             return error.response()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if request.method == "GET":
+                raise
+            # The real server decodes into types; here a field of the wrong shape shows only where it is used.
+            log.info("%s %s: a body of the wrong shape", request.method, request.path, exc_info=True)
+            return errors.bad_request(f"the object provided cannot be decoded: {error!r}").response()
 
     def _answer(self, request: Request) -> Response | Stream:
         if request.path in ("/healthz", "/livez", "/readyz"):
@@ -105,9 +124,11 @@ class Api:
 
     def _body(self, request: Request, *, patch: bool = False) -> Any:
         kind = request.headers.get("content-type", "").split(";")[0].strip()
-        if not patch and kind not in BODY_TYPES:
-            raise errors.unsupported_body()
         try:
+            if kind == protobuf.CONTENT_TYPE and not patch:
+                return protobuf.decode(request.body)
+            if not patch and kind not in BODY_TYPES:
+                raise errors.unsupported_body()
             return loads(request.body)
         except ValueError as error:
             what = "error decoding patch" if patch else "the object provided is unrecognized: json parse error"

@@ -73,6 +73,8 @@ def object_causes(resource: Resource, body: Json) -> list[Cause]:
     causes = name_causes(resource, metadata.get("name", "")) + label_causes(metadata.get("labels"))
     spec = body.get("spec") or {}
     if resource.plural == "pods":
+        if not isinstance(spec.get("containers") or [], list) or spec.get("containers") == {}:
+            raise TypeError("spec.containers is no list")
         if not spec.get("containers"):
             causes.append(("FieldValueRequired", "Required value", "spec.containers"))
         for at, container in enumerate(spec.get("containers") or []):

@@ -42,8 +42,7 @@ def status(budget: Json, snapshot: Snapshot, now: datetime) -> Json:
     granted = budget["status"].get("disruptedPods") or {}
     there = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     pending = {name: at for name, at in granted.items() if name in there and now - (instant(at) or now) < FORGET}
-    leaving = [pod for pod in pods if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["name"] in pending]
-    healthy = sum(is_true(pod, "Ready") for pod in pods if pod not in leaving)
+    healthy = sum(is_true(pod, "Ready") for pod in pods if pod["metadata"]["name"] in there - pending.keys())
     count = expected(pods, snapshot)
     if "maxUnavailable" in budget["spec"]:
         desired = max(0, count - _amount(budget["spec"]["maxUnavailable"], count))

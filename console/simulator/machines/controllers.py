@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
+from functools import partial
 
 import httpx
 
@@ -67,7 +68,19 @@ class Controllers:
             self._dirty.clear()
             # One after the other, each on a fresh picture: a pod made by one is placed by the next.
             for plan in (lifecycle.plan, workloads.plan, self._schedule, budgets.plan):
-                await self._do(plan(self._snapshot(), self._clock()))
+                await self._attempt(partial(self._follow, plan))
+
+    async def _follow(self, plan: Callable[[Snapshot, datetime], list[Call]]) -> None:
+        await self._do(plan(self._snapshot(), self._clock()))
+
+    async def _attempt(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """One turn of a loop. The loops outlive anything: one odd object must not leave a cluster without its controllers."""
+        try:
+            await work()
+        except (httpx.HTTPError, Refused) as error:
+            log.debug("%s", error)
+        except Exception:
+            log.exception("a controller stumbled")
 
     def _stir(self, _kind: str, _body: Json) -> None:
         self._dirty.set()
@@ -101,15 +114,15 @@ class Controllers:
 
     async def _watch_leases(self) -> None:
         while True:
-            try:
-                listing = await self._client.get(LEASES)
-                self._leases = {item["metadata"]["name"]: item for item in listing["items"]}
-                await self._sweep_leases()
-                await namespaces.sweep(self._client)
-            except (httpx.HTTPError, Refused) as error:
-                log.debug("leases: %s", error)
+            await self._attempt(self._keep_house)
             self._dirty.set()
             await asyncio.sleep(LEASES_EVERY)
+
+    async def _keep_house(self) -> None:
+        listing = await self._client.get(LEASES)
+        self._leases = {item["metadata"]["name"]: item for item in listing["items"]}
+        await self._sweep_leases()
+        await namespaces.sweep(self._client)
 
     async def _sweep_leases(self) -> None:
         """The owner collector's part: the Lease of a deleted Node goes with it."""
@@ -121,12 +134,15 @@ class Controllers:
 
     async def _collect(self) -> None:
         while True:
-            found = {pod["metadata"]["uid"]: pod for pod in lifecycle.orphans(self._snapshot())}
-            now = time.monotonic()
-            self._orphans = {uid: self._orphans.get(uid, now) for uid in found}
-            due = [found[uid] for uid, since in self._orphans.items() if now - since >= lifecycle.ORPHAN_SECONDS]
-            await self._do(lifecycle.collect(due))
+            await self._attempt(self._collect_once)
             await asyncio.sleep(COLLECT_EVERY)
+
+    async def _collect_once(self) -> None:
+        found = {pod["metadata"]["uid"]: pod for pod in lifecycle.orphans(self._snapshot())}
+        now = time.monotonic()
+        self._orphans = {uid: self._orphans.get(uid, now) for uid in found}
+        due = [found[uid] for uid, since in self._orphans.items() if now - since >= lifecycle.ORPHAN_SECONDS]
+        await self._do(lifecycle.collect(due))
 
     def _node_changed(self, kind: str, node: Json) -> None:
         """Events that tell a node's story: registered, cordoned, uncordoned, removed."""

@@ -64,7 +64,7 @@ class Fleet:
         for machine in list(self._machines.values()):
             if machine.leaving and machine.state != TERMINATED:
                 self._later(self._terminate(machine.token))
-            if machine.state in (BOOTING, RUNNING):
+            elif machine.state in (BOOTING, RUNNING):
                 self._start(machine, 0.0 if machine.state == RUNNING else self._boot_time(machine.token))
         self._notice()
 
