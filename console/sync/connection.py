@@ -48,7 +48,7 @@ def record(made: Change, cluster: Cluster, found: Verdicts, kinds: dict[str, Kin
     failing = [state for state in kinds.values() if state.kind in PICTURE and state.error]
     if failing:
         _lost(made, cluster, min(failing, key=lambda state: (state.error_since or made.now, state.kind)))
-    elif cluster.unreachable_since and found:
+    elif cluster.unreachable_since:
         _back(made, cluster)
     return cluster.unreachable_since != before
 

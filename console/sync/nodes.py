@@ -55,6 +55,8 @@ def apply(made: Change, cluster: Cluster, items: Sequence[Seen | Complete], seen
 
     A change that is part of a picture already written says nothing new; a deletion is always true, for a uid never returns.
     """
+    if not items:
+        return Nodes()
     changes = [item for item in items if isinstance(item, Seen) and isinstance(item.shape, NodeShape)]
     gone = absent(cluster.pk, items)
     rows, machines = _lock(made, cluster, {item.shape.uid for item in changes} | gone, changes)

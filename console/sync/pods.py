@@ -19,6 +19,8 @@ VIEWED = tuple(PodView.__dataclass_fields__)
 
 def apply(cluster: Cluster, items: Sequence[Seen | Complete], seen_version: str, clock_offset: float) -> list[PodEnd]:
     """Write what a batch says of pods, and give the ends it saw, each once."""
+    if not items:
+        return []
     changes = [item for item in items if isinstance(item, Seen) and isinstance(item.shape, PodShape)]
     stored = Pod.objects.filter(cluster=cluster)
     rows = {pod.uid: pod for pod in stored.filter(uid__in={item.shape.uid for item in changes})}

@@ -59,7 +59,8 @@ def _apply(made: Change, room: Room, news: Sequence[Seen | Complete], found: con
     cluster = next(iter(made.lock(Cluster.objects.filter(pk=room.cluster_id))), None)
     if cluster is None:  # deleted meanwhile; the watcher is about to be told
         return []
-    kinds = connection.states(cluster)
+    tells_only = not found and all(isinstance(item, Seen) and item.kind == "events" for item in news)
+    kinds = {} if tells_only else connection.states(cluster)
     by_kind = {kind: _usable([item for item in news if item.kind == kind], _version(kinds, kind)) for kind in KINDS}
     seen_nodes = nodes.apply(made, cluster, by_kind["nodes"], _version(kinds, "nodes"), room.clock_offset)
     events = [item for item in by_kind["events"] if isinstance(item, Seen) and item.type != "DELETED"]
@@ -76,10 +77,11 @@ def _apply(made: Change, room: Room, news: Sequence[Seen | Complete], found: con
     lines += [line for row, machine in seen_nodes.gone if (line := words.lost(row, machine, made.now))]
     ready = ingest.sort_out(events, places, room.orphans, made.now)
     ingest.record(made, cluster, lines, ready, places, [row for row, _ in seen_nodes.gone])
-    turned = connection.record(made, cluster, found, kinds)
+    turned = connection.record(made, cluster, found, kinds) if found else False
     if seen_nodes.changed or turned:
         capacity.wake_pool(cluster.region_id, cluster.gpu_type_id)
-    _remember(cluster, kinds, by_kind, found)
+    if not tells_only:
+        _remember(cluster, kinds, by_kind, found)
     return errands(seen_nodes.told, lines, may_act=acts)
 
 
