@@ -8,7 +8,9 @@ from uuid import UUID
 
 from console.capacity.inputs import Listing
 from console.capacity.models import Pool
-from console.capacity.providers.base import Given, Order, PoolState, Provider, ProviderError
+from console.capacity.providers.base import Given, Order, PoolState, Provider, ProviderError, Unclear
+
+LONGEST = 4.0  # seconds for each of the two times in a round that the provider is asked; the lease lasts 15
 
 Answer = TypeVar("Answer")
 
@@ -31,19 +33,27 @@ class Done:
 
 async def _tried(asking: Awaitable[Answer]) -> Answer | ProviderError:
     try:
-        return await asking
+        async with asyncio.timeout(LONGEST):
+            return await asking
     except ProviderError as error:
         return error
+    except TimeoutError:
+        return Unclear(f"the provider has not answered within {LONGEST:g} s")
+
+
+async def _all(askings: Iterable[Awaitable[Answer]]) -> list[Answer | ProviderError]:
+    return await asyncio.gather(*(_tried(asking) for asking in askings))
 
 
 async def listen(provider: Provider, pool: Pool, tokens: Iterable[UUID]) -> Heard:
     """The pool's numbers, all machines, and each token one by one: the latter tells an unclear launch from one that never was."""
     wanted = list(tokens)
     async with provider:
-        looking = asyncio.gather(*(_tried(provider.look_up(token)) for token in wanted))
-        listing_all = asyncio.create_task(_tried(provider.list(pool.region_id, pool.gpu_type_id)))
-        state = await _tried(provider.pool(pool.region_id, pool.gpu_type_id))
-        listing, found = await listing_all, await looking
+        state, listing, found = await asyncio.gather(
+            _tried(provider.pool(pool.region_id, pool.gpu_type_id)),
+            _tried(provider.list(pool.region_id, pool.gpu_type_id)),
+            _all(provider.look_up(token) for token in wanted),
+        )
     silence = next((str(each) for each in (state, listing) if isinstance(each, ProviderError)), "")
     return Heard(
         state=state if isinstance(state, PoolState) else None,
@@ -57,9 +67,7 @@ async def carry_out(provider: Provider, orders: Iterable[Order], ends: Iterable[
     """Send launches and terminations."""
     orders, ends = list(orders), list(ends)
     async with provider:
-        launched = asyncio.gather(*(_tried(provider.launch(order)) for order in orders))
-        ended = asyncio.gather(*(_tried(provider.terminate(token)) for token in ends))
-        return Done(
-            dict(zip([order.token for order in orders], await launched, strict=True)),
-            dict(zip(ends, await ended, strict=True)),
+        launched, ended = await asyncio.gather(
+            _all(provider.launch(order) for order in orders), _all(provider.terminate(token) for token in ends)
         )
+    return Done(dict(zip([order.token for order in orders], launched, strict=True)), dict(zip(ends, ended, strict=True)))

@@ -9,7 +9,6 @@ from functools import cache
 from celery import Celery
 from django.conf import settings
 from django.db import transaction
-from kombu import Queue
 from kombu.exceptions import OperationalError
 
 LIMIT = 0.5  # seconds that a request may spend on it
@@ -26,7 +25,6 @@ def _sender() -> Celery:
     app.config_from_object("django.conf:settings", namespace="CELERY")
     limits = {"socket_timeout": LIMIT, "socket_connect_timeout": LIMIT, "max_retries": 0}
     app.conf.broker_transport_options = {**settings.CELERY_BROKER_TRANSPORT_OPTIONS, **limits}
-    app.conf.task_queues = [Queue(URGENT)]
     return app
 
 

@@ -124,6 +124,7 @@ def create_cluster(
         new_stream(cluster).save(force_insert=True)
         made.save(cluster.stream, cluster)
         made.stamp(cluster.stream, cluster, "target_revision")
+        record_level(made, cluster)
         _say(made, actor, cluster, "ClusterCreated", f"{name} asked for: {standard} standard, {preemptible} preemptible GPUs")
         after = {"region": region, "gpu_type": gpu_type, "standard": standard, "preemptible": preemptible}
         audit(actor, "cluster.create", name, project, after=after)

@@ -58,7 +58,7 @@ def a_cluster(pool: Pool, name: str = "aurora-train", standard: int = 8, preempt
     return cluster
 
 
-def ask(cluster: Cluster, **desired: int) -> None:
+def ask(cluster: Cluster, **desired: object) -> None:
     """Change what is asked for without the service around it."""
     Cluster.objects.filter(pk=cluster.pk).update(**desired)
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 import pytest
 from django.db import connection
@@ -419,3 +421,67 @@ def test_a_pool_that_is_as_wanted_writes_no_ledger_and_no_revision(
     grow(run, clock, 5)
     assert (Pool.objects.get().revision, Entry.objects.count(), list(seen)) == (revision, entries, before)
     assert reasons(cluster).count("LaunchAsked") == 2
+
+
+def test_a_node_that_a_person_took_back_is_not_drained_again_until_something_else_is_asked_for(
+    pool: Pool, run: Run, clock: Clock
+) -> None:
+    """A person takes a node back, and the scheduled part drains it again (planetlabs/draino#17)."""
+    cluster = a_cluster(pool, standard=8, preemptible=16)
+    run()
+    all_become_ready(clock.now)
+    clock.passes(minutes=5)
+    ask(cluster, desired_preemptible_gpus=8, target_set_at=clock.now)
+    run()
+    Drain.objects.update(state=Drain.State.STOPPED, due_at=None, note="taken back by a person")
+    Node.objects.update(draining=False)
+    run()
+    assert Drain.objects.count() == 1
+    clock.passes(minutes=5)
+    ask(cluster, desired_preemptible_gpus=0, target_set_at=clock.now)
+    run()
+    assert Drain.objects.filter(state=Drain.State.ASKED).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_that_die_stall_and_overtake_each_other_never_launch_too_many(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock, seed: int
+) -> None:
+    """Two schedulers, killed workers, lost answers (celery/celery#2856, #1628; kubernetes/autoscaler#687)."""
+    cluster = a_cluster(pool, standard=8, preemptible=24)
+    dice = Random(seed)
+    depth = 0
+
+    def trouble(verb: str) -> None:
+        nonlocal depth
+        provider.swallow = {"launch"} if dice.random() < 0.3 else set()
+        luck = dice.random()
+        if luck < 0.1:
+            raise SystemExit
+        if luck < 0.3 and depth < 2:  # this one stalls; its lease runs out, and another takes over and finishes
+            depth += 1
+            elsewhere(lambda: Lease.objects.update(until=timezone.now() - timedelta(seconds=1)))
+            elsewhere(lambda: survived(f"other-{dice.random()}"))
+            depth -= 1
+
+    def survived(owner: str) -> None:
+        with suppress(SystemExit):
+            run(owner)
+
+    provider.before = trouble
+    for turn in range(12):
+        survived(f"worker-{turn}")
+        clock.passes(seconds=3)
+        Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
+        if turn == 6:
+            ask(cluster, desired_preemptible_gpus=16)
+    provider.before, provider.swallow = lambda verb: None, set()
+    for _ in range(6):
+        clock.passes(seconds=30)
+        assert run("the last")
+    assert provider.most <= 4
+    assert {machine.token for machine in provider.there} == set(
+        Machine.objects.filter(state=State.BOOTING).values_list("pk", flat=True)
+    )
+    assert len(provider.there) == 3

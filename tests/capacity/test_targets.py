@@ -164,6 +164,7 @@ def test_a_cluster_is_asked_for_and_made_by_a_worker(cluster: Cluster, hints: li
     assert made.target_revision > 0
     assert hints == [("capacity.create_cluster", str(made.pk))]
     assert Entry.objects.get(stream=made.stream).reason == "ClusterCreated"
+    assert [(level.desired, level.allocated) for level in made.levels.all()] == [(8, 0)]
     assert AuditRow.objects.get().after == {"region": "eu-north-1", "gpu_type": "H100_SXM", "standard": 16, "preemptible": 8}
     said = queries.difference(made, NOON)
     assert (said.blocked, said.blocked_why) == (8, "Its Kubernetes API is being created.")
