@@ -20,7 +20,7 @@ from console.timeline.models import Entry
 from console.timeline.queries import newest_of_each
 from console.timeline.rows import ICONS
 
-STALE_AFTER = timedelta(seconds=120)
+STALE_AFTER = timedelta(seconds=30)  # as the light of the cluster's own page
 STANDARD, PREEMPTIBLE = ComputeClass.STANDARD.value, ComputeClass.PREEMPTIBLE.value
 
 

@@ -7,7 +7,8 @@ export const post = async (url, fields) => {
   try {
     const answer = await fetch(url, { method: "POST", body: new URLSearchParams(fields), headers });
     const body = await answer.json().catch(() => ({}));
-    return { ok: answer.ok, status: answer.status, body, error: body.error ?? { message: `The console answered ${answer.status}.` } };
+    const error = body.error ?? { message: `The console answered ${answer.status}. Load the page again, it may be from an earlier sign-in.` };
+    return { ok: answer.ok, status: answer.status, body, error };
   } catch {
     return { ok: false, status: 0, body: {}, error: { message: "The console does not answer. Nothing was changed; try again." } };
   }

@@ -1,0 +1,95 @@
+"""Which rows stand where: the strip, the nodes table, and a timeline that is paged by place."""
+
+import re
+from datetime import timedelta
+
+from django.test import Client
+from django.utils import timezone
+
+from console.capacity.lines import lines
+from console.capacity.models import Pool
+from console.clusters.models import ComputeClass, Machine
+from tests.pages import world
+
+ROW = re.compile(r'<li class="ev[^"]*" id="e(\d+)"')
+
+
+def test_paging_by_place_shows_every_entry_once_even_at_one_instant(pool: Pool, vic: Client) -> None:
+    cluster = world.a_cluster(pool)
+    at = timezone.now() - timedelta(minutes=1)
+    ids = {world.an_entry(cluster, f"entry {number}", at=at).pk for number in range(260)}
+    seen: list[int] = []
+    path = f"/clusters/{cluster.pk}/timeline"
+    while path:
+        page = vic.get(path).content.decode()
+        seen += [int(found) for found in ROW.findall(page)]
+        world.an_entry(cluster, "something newer")  # what arrives meanwhile shifts nothing
+        older = re.search(r'class="btn btn-s" href="([^"]+)" hx-get', page)
+        path = older[1].replace("&amp;", "&") if older else ""
+    assert len(seen) == len(set(seen))
+    assert set(seen) >= ids
+    assert seen[:260] == sorted(seen[:260], reverse=True)
+
+
+def test_older_rows_go_on_under_the_heading_that_is_there(pool: Pool, vic: Client) -> None:
+    cluster = world.a_cluster(pool)
+    entry = world.an_entry(cluster)
+    day = entry.at.date().isoformat()
+    assert "<h3" not in vic.get(f"/clusters/{cluster.pk}/older", {"day": day}).content.decode()
+    assert "<h3" in vic.get(f"/clusters/{cluster.pk}/older").content.decode()
+
+
+def test_a_machine_and_its_node_are_one_line_with_one_key(pool: Pool) -> None:
+    cluster = world.a_cluster(pool)
+    machine = Machine.objects.create(
+        cluster=cluster,
+        region=cluster.region,
+        gpu_type=cluster.gpu_type,
+        compute_class=ComputeClass.PREEMPTIBLE,
+        node_name="gpu-preemptible-dp-9d10",
+        state=Machine.State.BOOTING,
+        asked_at=timezone.now(),
+    )
+    (before,) = lines([machine], [], [])
+    node = world.a_node(cluster, "other")
+    node.machine, node.name = machine, machine.node_name
+    (after,) = lines([machine], [node], [])
+    assert (before.state, after.state) == ("booting", "ready")
+    assert before.key == after.key == machine.pk.hex
+    assert before.sort == after.sort
+
+
+def test_a_nodes_line_says_the_most_urgent_truth(pool: Pool) -> None:
+    cluster = world.a_cluster(pool)
+    found = {
+        "ready": world.a_node(cluster, "a"),
+        "sick": world.a_node(cluster, "b", ready=False, unschedulable=True),
+        "lost": world.a_node(cluster, "c", ready=None),
+        "held": world.a_node(cluster, "d", unschedulable=True),
+        "booting": world.a_node(cluster, "e", startup_pending=True),
+        "draining": world.a_node(cluster, "f", ready=False, unschedulable=True),
+    }
+    drain = world.a_drain(found["draining"])
+    drawn = lines([node.machine for node in found.values()], found.values(), [drain])
+    assert [line.state for line in drawn] == list(found)
+    assert drawn[-1].until == drain.deadline
+
+
+def test_many_nodes_become_small_squares_and_the_overview_shows_the_troubled_ones(pool: Pool, vic: Client) -> None:
+    cluster = world.a_cluster(pool)
+    for number in range(70):
+        world.a_node(cluster, f"gpu-preemptible-dp-{number:04x}")
+    world.a_node(cluster, "gpu-preemptible-dp-zzzz", ready=False)
+    page = vic.get(f"/clusters/{cluster.pk}").content.decode()
+    assert page.count('data-key="cell-') == 71
+    assert 'class="cells dense"' in page
+    assert page.count('<tr id="node-') == 24
+    assert "Not Ready" in page
+    assert vic.get(f"/clusters/{cluster.pk}/nodes").content.decode().count('<tr id="node-') == 71
+
+
+def test_empty_lists_say_so(pool: Pool, vic: Client, ada: Client) -> None:
+    assert "No clusters yet" in vic.get("/").content.decode()
+    cluster = world.a_cluster(pool)
+    assert "Nothing has happened yet" in vic.get(f"/clusters/{cluster.pk}/timeline").content.decode()
+    assert "No cluster matches" in ada.get("/", {"q": "zebra"}).content.decode()

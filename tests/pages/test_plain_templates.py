@@ -1,0 +1,43 @@
+"""A strict CSP holds only if no template carries a style or a script inside; and templates and modules stay short."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from console.capacity.models import Pool
+from tests.pages import world
+
+TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
+MODULES = sorted((settings.BASE_DIR / "static" / "js").glob("*.js"))
+INLINE = re.compile(r"<style|\sstyle\s*=|<script(?![^>]*\ssrc=)|\son[a-z]+\s*=|javascript:", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_has_inline_style_or_script(template: Path) -> None:
+    assert INLINE.findall(template.read_text()) == []
+
+
+@pytest.mark.parametrize("template", [path for path in TEMPLATES if "idp" not in path.parts], ids=lambda path: path.name)
+def test_templates_stay_within_sixty_lines(template: Path) -> None:
+    assert len(template.read_text().splitlines()) <= 60
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
+def test_modules_stay_within_a_hundred_lines_and_write_no_style_attribute(module: Path) -> None:
+    text = module.read_text()
+    assert len(text.splitlines()) <= 105
+    assert 'setAttribute("style"' not in text
+    assert "eval(" not in text
+
+
+def test_pages_carry_a_policy_that_allows_nothing_inline(pool: Pool, ada: Client) -> None:
+    cluster = world.a_cluster(pool)
+    for path in ("/", "/clusters/new", f"/clusters/{cluster.pk}", "/nowhere"):
+        answer = ada.get(path)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert INLINE.findall(answer.content.decode()) == []
