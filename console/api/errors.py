@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -42,14 +42,18 @@ def unknown_address(path: str) -> NotFound:
     return NotFound(f"There is nothing at this address.{hint} All there is stands in /api/openapi.json.", code="unknown_address")
 
 
+def unknown_name(what: str, name: str, known: Collection[str]) -> Unprocessable:
+    close = get_close_matches(name, known, 1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return Unprocessable(f"There is no {what} {shown(name)}.{meant}", param=name[:SHOWN], code="unknown_field")
+
+
 def sentence_of(error: Mapping[str, Any]) -> Unprocessable:
     """One finding of the validator, in our words. `input` is what was sent."""
     name = str(error["loc"][-1])
     kind, sent = error["type"], error.get("input")
     if kind == "extra_forbidden":
-        close = get_close_matches(name, error.get("known", ()), 1)
-        meant = f" Did you mean {close[0]}?" if close else ""
-        return Unprocessable(f"There is no field {shown(name)}.{meant}", param=name[:SHOWN], code="unknown_field")
+        return unknown_name("field", name, error.get("known", ()))
     if name in REFUSALS and kind in {"none_required", "literal_error"}:
         return Unprocessable(f"{name} cannot be {shown(sent)}. {REFUSALS[name]}", param=name, code="not_offered")
     if kind == "missing":

@@ -10,6 +10,7 @@ from ninja import Body, Query, Router, Status
 from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.api import clusters, events, identity, updates
+from console.api.errors import unknown_name
 from console.api.requests import ClusterCreate, ClusterUpdate
 from console.api.shapes import (
     Cluster,
@@ -40,8 +41,12 @@ compute = Router(tags=["Clusters"])
 people = Router(tags=["Who asks"])
 
 
-def actor_of(request: HttpRequest) -> Actor:
-    """Set by `AccessMiddleware` on every request."""
+def asker(request: HttpRequest, *parameters: str) -> Actor:
+    """Who asks (set by `AccessMiddleware` on every request). Refuses a query parameter that the route does not know: ignoring a
+    filter that was mistyped would answer another question."""
+    for name in request.GET:
+        if name not in parameters:
+            raise unknown_name("query parameter", name, parameters)
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor
 
@@ -49,7 +54,7 @@ def actor_of(request: HttpRequest) -> Actor:
 @compute.get("/clusters", response={200: Clusters, **READ}, summary="List clusters", operation_id="list_clusters")
 def list_clusters(request: HttpRequest, projectId: str | None = None) -> Clusters:  # noqa: N803  (the client's name)
     """Of every project in which you have a role, or of one; a key's are those of its project. Without kubeconfigs."""
-    actor = actor_of(request)
+    actor = asker(request, "projectId")
     rows = visible(actor).order_by("name", "pk")
     if projectId is not None:
         rows = rows.filter(project=updates.visible_project(actor, projectId, "projectId"))
@@ -59,7 +64,7 @@ def list_clusters(request: HttpRequest, projectId: str | None = None) -> Cluster
 @compute.post("/clusters", response={201: Cluster, **WRITE}, summary="Create a cluster", operation_id="create_cluster")
 def create_cluster(request: HttpRequest, response: HttpResponse, asked: ClusterCreate) -> Status[Any]:
     """For administrators of the project. The answer comes at once; its Kubernetes API and machines follow."""
-    actor = actor_of(request)
+    actor = asker(request)
     made = updates.create(actor, asked)
     response["Location"] = f"/v1/compute/clusters/{made.pk}"
     response["ETag"] = updates.etag(made)
@@ -75,7 +80,7 @@ def create_cluster(request: HttpRequest, response: HttpResponse, asked: ClusterC
 )
 def read_cluster(request: HttpRequest, response: HttpResponse, cluster_id: str) -> Cluster:
     """With its kubeconfig for operators of the project, and an ETag for `If-Match`."""
-    actor = actor_of(request)
+    actor = asker(request)
     cluster = get_cluster(actor, cluster_id)
     response["ETag"] = updates.etag(cluster)
     return clusters.shape(actor, cluster, timezone.now())
@@ -95,7 +100,7 @@ def update_cluster(
     request: HttpRequest, response: HttpResponse, cluster_id: str, asked: Annotated[ClusterUpdate, Body()] = NOTHING
 ) -> Cluster:
     """For operators of the project. What is left out stays as it is. The answer comes at once; machines follow."""
-    actor = actor_of(request)
+    actor = asker(request)
     cluster = get_cluster(actor, cluster_id, Role.OPERATOR)
     cluster = updates.update(actor, cluster, asked, request.headers.get("If-Match"))
     response["ETag"] = updates.etag(cluster)
@@ -110,12 +115,13 @@ def update_cluster(
 )
 def list_events(request: HttpRequest, cluster_id: str, limit: Limit, after: Cursor, reason: Word, node: Word) -> LedgerEvents:
     """Newest first, as far back as the ledger goes; `after` takes the page before's `next_cursor`."""
-    return events.page(get_cluster(actor_of(request), cluster_id), limit, after, reason, node)
+    return events.page(get_cluster(asker(request, "limit", "after", "reason", "node"), cluster_id), limit, after, reason, node)
 
 
 @compute.get("/regions", response={200: Regions, **READ}, summary="List regions", operation_id="list_regions")
-def list_regions(request: HttpRequest) -> Regions:  # noqa: ARG001  (the same for everybody)
-    """Where there are pools, and of which GPU types."""
+def list_regions(request: HttpRequest) -> Regions:
+    """Where there are pools, and of which GPU types; the same for everybody."""
+    asker(request)
     found: dict[str, list[str]] = defaultdict(list)
     for region, gpu_type in Pool.objects.order_by("region_id", "gpu_type_id").values_list("region_id", "gpu_type_id"):
         found[region].append(gpu_type)
@@ -127,9 +133,9 @@ def list_regions(request: HttpRequest) -> Regions:  # noqa: ARG001  (the same fo
 
 @people.get("/v3/whoami", response={200: WhoamiKey | WhoamiPerson, **READ}, summary="Who asks", operation_id="whoami")
 def whoami(request: HttpRequest) -> WhoamiKey | WhoamiPerson:
-    return identity.whoami(actor_of(request))
+    return identity.whoami(asker(request))
 
 
 @people.get("/v1/projects", response={200: Projects, **READ}, summary="List your projects", operation_id="list_projects")
 def list_projects(request: HttpRequest, limit: Limit, after: Cursor) -> Projects:
-    return identity.projects(actor_of(request), limit, after)
+    return identity.projects(asker(request, "limit", "after"), limit, after)

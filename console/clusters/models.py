@@ -140,6 +140,9 @@ class Machine(Revised):
     class Meta:
         indexes = [
             models.Index(fields=["cluster", "revision"], name="machine_cluster_revision"),
+            models.Index(  # the API's deleted nodes, newest first
+                fields=["cluster", "-gone_at"], name="machine_cluster_gone", condition=models.Q(gone_at__isnull=False)
+            ),
             models.Index(  # the few that are here among all that ever were
                 fields=["region", "gpu_type"],
                 name="machine_here",

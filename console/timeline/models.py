@@ -77,6 +77,11 @@ class Entry(Revised):
         indexes = [
             models.Index(fields=["stream", "revision"], name="entry_stream_revision"),
             models.Index(fields=["stream", "-at", "-id"], name="entry_stream_at"),
+            models.Index(  # the few about nodes among all: the API's node_lifecycle_events
+                fields=["stream", "-at", "-id"],
+                name="entry_about_nodes",
+                condition=models.Q(subject_kind__in=("Node", "Machine")),
+            ),
             models.Index(fields=["drain_id"], name="entry_drain", condition=models.Q(drain_id__isnull=False)),
         ]
         constraints = [

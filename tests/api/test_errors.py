@@ -28,6 +28,14 @@ def test_a_wrong_method_says_which_are_right(operator: Api, method: str, address
     assert response["Allow"] == "GET"
 
 
+@pytest.mark.parametrize("address", ["/v1/compute/clusters", "/v1/projects", "/v1/compute/regions", "/v3/whoami"])
+def test_a_query_parameter_that_no_route_knows_is_not_ignored(operator: Api, address: str) -> None:
+    refused = error(operator.get(f"{address}?projectid=1"), 422)
+    assert refused["param"] == "projectid"
+    if address.endswith("clusters"):
+        assert "Did you mean projectId?" in refused["message"]
+
+
 def test_deleting_a_cluster_is_not_offered(operator: Api, path: str) -> None:
     response = operator.send("DELETE", path)
     error(response, 405)

@@ -1,0 +1,76 @@
+"""Schemathesis: the OpenAPI document keeps its word for made-up requests, good and bad, on the real database."""
+
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import load_all_checks, not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from tests.api.world import World, new_node, tell
+
+load_all_checks()
+PROMISES = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.negative_data_rejection,
+]
+ONE = "/v1/compute/clusters/{cluster_id}"
+OPERATIONS = [
+    ("GET", "/v1/compute/clusters"),
+    ("POST", "/v1/compute/clusters"),
+    ("GET", ONE),
+    ("PUT", ONE),
+    ("GET", f"{ONE}/node_lifecycle_events"),
+    ("GET", "/v1/compute/regions"),
+    ("GET", "/v1/projects"),
+    ("GET", "/v3/whoami"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _one_connection() -> Iterator[None]:
+    """A request closes connections as it ends; here it shares the test's, whose transaction is rolled back at the end."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["good", "bad"])
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_the_document_keeps_its_word(world: World, mode: GenerationMode, method: str, path: str) -> None:
+    new_node(world.train, "gpu-dp-1")
+    tell(world.train, "TogetherScaledUp", "gpu-dp-1")
+    schema = schemathesis.openapi.from_wsgi("/api/openapi.json", get_wsgi_application())
+    operation = schema[path][method]
+    known = {"cluster_id": str(world.train.pk)} if path.startswith(ONE) else None
+    if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.headers):
+        pytest.skip("nothing of this request could be wrong")
+
+    @settings(
+        max_examples=20,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy(mode, path_parameters=known))
+    def promise(case: Case) -> None:
+        case.call_and_validate(headers={"Authorization": f"Bearer {world.keys['admin']}"}, checks=PROMISES)
+
+    promise()
+
+
+def test_the_documents_operations_are_all_tried(world: World) -> None:
+    schema = schemathesis.openapi.from_wsgi("/api/openapi.json", get_wsgi_application())
+    assert {(one.ok().method.upper(), one.ok().path) for one in schema.get_all_operations()} == set(OPERATIONS)
