@@ -4,11 +4,11 @@ Intent first: a machine's row says *asked* before `launch` is sent and *leaving*
 whoever takes over knows what may have happened (DESIGN 4).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
-from console.capacity.drain_changes import start_drain
+from console.capacity.drain_changes import Start, start_drains
 from console.capacity.inputs import Missing
 from console.capacity.models import Pool
 from console.capacity.plan import CALLED_OFF, GIVEN_UP, LOST, TAKEN_BACK, Launch, Plan, Removal
@@ -37,6 +37,7 @@ def apply(made: Change, pool: Pool, clusters: Mapping[UUID, Cluster], decided: P
     for removal in decided.removals:
         machine = machines[removal.machine]
         _remove(made, clusters[machine.cluster_id], machine, removal, by_id[machine.pk].returns)
+    starts: dict[UUID, list[Start]] = defaultdict(list)
     for start in decided.drains:
         machine, view = machines[start.machine], by_id[start.machine]
         cluster = clusters[machine.cluster_id]
@@ -45,7 +46,9 @@ def apply(made: Change, pool: Pool, clusters: Mapping[UUID, Cluster], decided: P
             made.save(cluster.stream, machine, "state", "gone_at", "why_gone")
         if view.lost:
             _say(made, cluster, machine, LOST, f"{machine.node_name} lost: {start.why}")
-        start_drain(made, cluster, machine, nodes.get(machine.pk), start.cause, start.why, "", made.now)
+        starts[cluster.pk].append(Start(machine, nodes.get(machine.pk), start.cause, start.why))
+    for cluster_id, each in starts.items():
+        start_drains(made, clusters[cluster_id], each, "", made.now)
 
 
 def _intend(made: Change, pool: Pool, cluster: Cluster, launch: Launch) -> None:

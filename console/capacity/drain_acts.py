@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from console.capacity.drain_changes import REASONS, announcement, event_name
-from console.capacity.drain_step import (
+from console.capacity.drain_views import (
     Action,
     Announce,
     Cordon,

@@ -3,6 +3,8 @@
 Whoever starts or stops a drain has locked the cluster, its machine and its node before (pool, cluster, machine, node, drain).
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -21,6 +23,49 @@ DRIVE = "capacity.drive_drains"
 REASONS = {Cause.PREEMPTED: "TogetherPreempted", Cause.SCALED_DOWN: "TogetherScaledDown", Cause.REPAIR: "TogetherScaledDown"}
 
 
+@dataclass(frozen=True)
+class Start:
+    """A machine that shall go, its node if it has one, and why: the second half of "… goes back: atlas-serve needs 8 GPUs"."""
+
+    machine: Machine
+    node: Node | None
+    cause: str
+    why: str
+
+
+def start_drains(
+    made: Change,
+    cluster: Cluster,
+    starts: Sequence[Start],
+    asked_by: str,
+    now: datetime,
+    *,
+    deadline: datetime | None = None,
+    actor: Actor = HALFTIDE,
+) -> list[Drain]:
+    """Write that machines of a cluster shall go, each as an open drain that is due now. Nothing is sent from here.
+
+    `deadline` is at the latest, and by default, the drain window (setting) from `now`. A machine has one open drain: a second
+    notice only moves its deadline earlier, and a preemption makes it one.
+    """
+    last = now + timedelta(seconds=settings.DRAIN_WINDOW)
+    until = min(deadline or last, last)
+    machines = [start.machine.pk for start in starts]
+    rows = made.lock(Drain.objects.filter(machine__in=machines, state__in=Drain.OPEN))
+    known = {row.machine_id: row for row in (*rows, *made.pending(Drain))}
+    drains = []
+    for start in starts:
+        drain = known.get(start.machine.pk)
+        if drain is None:
+            drain = known[start.machine.pk] = _new(made, cluster, start, asked_by, now, until, actor)
+        else:
+            _second_notice(made, cluster, drain, start, until, actor)
+        drains.append(drain)
+    count_allocated(made, cluster)
+    wake_drains(cluster.pk)
+    return drains
+
+
 def start_drain(
     made: Change,
     cluster: Cluster,
@@ -34,26 +79,20 @@ def start_drain(
     deadline: datetime | None = None,
     actor: Actor = HALFTIDE,
 ) -> Drain:
-    """Write that a machine shall go, as an open drain that is due now. Nothing is sent from here.
+    """The same for a single machine."""
+    start = Start(machine, node, cause, why)
+    return start_drains(made, cluster, [start], asked_by, now, deadline=deadline, actor=actor)[0]
 
-    `why` is the sentence's second half ("atlas-serve needs 8 standard GPUs"). `deadline` is at the latest, and by default, the
-    drain window (setting) from `now`. A machine has one open drain: a second notice only moves its deadline earlier, and a
-    preemption makes it one.
-    """
-    last = now + timedelta(seconds=settings.DRAIN_WINDOW)
-    until = min(deadline or last, last)
-    rows = Drain.objects.filter(machine=machine, state__in=Drain.OPEN)
-    known = next((row for row in made.pending(Drain) if row.machine_id == machine.pk), None) or next(iter(made.lock(rows)), None)
-    if known is not None:
-        _second_notice(made, cluster, known, cause, why, until, actor)
-        return known
+
+def _new(made: Change, cluster: Cluster, start: Start, asked_by: str, now: datetime, until: datetime, actor: Actor) -> Drain:
+    machine, node = start.machine, start.node
     drain = Drain(
         cluster=cluster,
         machine=machine,
         node_uid=node.uid if node is not None else "",
         node_name=node.name if node is not None else machine.node_name,
-        cause=cause,
-        why=why[:300],
+        cause=start.cause,
+        why=start.why[:300],
         asked_by=asked_by[:200],
         started_at=now,
         deadline=until,
@@ -65,29 +104,26 @@ def start_drain(
     if node is not None:
         node.draining = True
         made.save(cluster.stream, node, "draining")
-        count_allocated(made, cluster)
     _announce(made, cluster, drain, actor)
-    wake_drains(cluster.pk)
     return drain
 
 
-def _second_notice(made: Change, cluster: Cluster, drain: Drain, cause: str, why: str, until: datetime, actor: Actor) -> None:
+def _second_notice(made: Change, cluster: Cluster, drain: Drain, start: Start, until: datetime, actor: Actor) -> None:
     """The deadline moves earlier or not at all; a preemption is stronger than what was going on, and is announced."""
-    stronger = cause == Cause.PREEMPTED and drain.cause != Cause.PREEMPTED
+    stronger = start.cause == Cause.PREEMPTED and drain.cause != Cause.PREEMPTED
     if until >= drain.deadline and not stronger:
         return
     drain.deadline = min(until, drain.deadline)
     drain.due_at = made.now
     made.save(cluster.stream, drain, "deadline", "due_at")
-    wake_drains(cluster.pk)
     if stronger:
-        drain.cause, drain.why, drain.announced_at = cause, why[:300], None
+        drain.cause, drain.why, drain.announced_at = start.cause, start.why[:300], None
         made.save(cluster.stream, drain, "cause", "why", "announced_at")
         _announce(made, cluster, drain, actor)
-    else:
-        for entry in Entry.objects.filter(stream=cluster.stream, own_event=event_name(drain.pk, drain.cause)):
-            entry.message = announcement(drain)
-            made.save(cluster.stream, entry, "message")
+        return
+    for entry in Entry.objects.filter(stream=cluster.stream, own_event=event_name(drain.pk, drain.cause)):
+        entry.message = announcement(drain)
+        made.save(cluster.stream, entry, "message")
 
 
 def stop_drain(made: Change, cluster: Cluster, drain: Drain, node: Node | None, note: str, due_at: datetime | None) -> None:

@@ -35,8 +35,8 @@ def _graces(made: Change, drain: Drain, new: list[Fate]) -> None:
     if not capped:
         return
     longest = max(fate.asked_grace for fate in capped)
-    verb = "asks" if len(capped) == 1 else "ask"
-    message = f"{names(capped)} on {drain.node_name} {verb} for {span(longest)} of grace; this drain gives {span(most)} at most"
+    verb = "asks for" if len(capped) == 1 else "ask for up to"
+    message = f"{names(capped)} on {drain.node_name} {verb} {span(longest)} of grace; this drain gives {span(most)} at most"
     _entry(made, drain, "GraceCapped", message, WARNING)
 
 

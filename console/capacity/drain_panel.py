@@ -33,7 +33,7 @@ class Line:
     since: datetime | None = None
 
 
-def render_drain(drain: Drain, verdicts: Iterable[PodVerdict], now: datetime) -> SafeString:
+def render_drain(drain: Drain, verdicts: Iterable[PodVerdict], now: datetime) -> str:
     """The whole `details` element. It stands open while pods are stopping, and where one did not end well."""
     fates = sorted((fate_of(verdict) for verdict in verdicts), key=lambda fate: (fate.told_at or now, fate.namespace, fate.name))
     going = drain.state in Drain.OPEN and drain.terminated_at is None

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from console.capacity.drain_changes import stop_drain, take_back
 from console.capacity.drain_entries import say
-from console.capacity.drain_step import DrainView
+from console.capacity.drain_views import DrainView
 from console.capacity.models import Drain, PodVerdict
 from console.capacity.verdicts import Fate, merge
 from console.capacity.wakes import wake_pool

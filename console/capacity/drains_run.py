@@ -24,7 +24,8 @@ from django.utils import timezone
 from console.capacity import drain_acts, drain_rows
 from console.capacity.drain_acts import Doors
 from console.capacity.drain_doors import IN_FLIGHT, Keys, keys_of, open_doors
-from console.capacity.drain_step import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step, grace_for, learn, step
+from console.capacity.drain_step import grace_for, learn, step
+from console.capacity.drain_views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
 from console.capacity.models import Drain
 from console.clusters import leases
 from console.clusters.leases import Held, LeaseLost
@@ -117,7 +118,7 @@ class _Run:
         others: list[tuple[_Work, list[Action]]] = [
             (work, [one for one in work.step.actions if not isinstance(one, Evict | Delete)]) for work in works
         ]
-        sent: list[tuple[_Work, list[Action]]] = [*others, *((work, [one]) for work, one in tells)]
+        sent = others + [(work, [one]) for work, one in tells]
         answers: dict[UUID, list[Answer]] = {work.row.pk: [] for work in works}
         for work, found in await gather([self._in_order(doors, work, actions) for work, actions in sent]):
             answers[work.row.pk] += found

@@ -6,7 +6,7 @@ from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.accounts.services import audit
 from console.capacity.asked import whole_nodes
-from console.capacity.drain_changes import start_drain, take_back
+from console.capacity.drain_changes import Start, start_drains, take_back
 from console.capacity.inputs import machine_views, machines_of
 from console.capacity.models import Drain, Pool
 from console.capacity.victims import cheapest
@@ -49,20 +49,8 @@ def reclaim(actor: Actor, cluster: Cluster, gpus: int) -> list[Drain]:
             there = len(victims) * step
             raise Unprocessable(f"{mine.name} has {there} preemptible GPUs to take back, not {gpus}.", param="gpus", most=there)
         why = f"{actor.name} takes {gpus} GPUs back"
-        drains = [
-            start_drain(
-                made,
-                mine,
-                by_id[victim.id],
-                nodes.get(victim.id),
-                Drain.Cause.PREEMPTED,
-                why,
-                actor.name,
-                made.now,
-                actor=doer(actor),
-            )
-            for victim in victims
-        ]
+        starts = [Start(by_id[victim.id], nodes.get(victim.id), Drain.Cause.PREEMPTED, why) for victim in victims]
+        drains = start_drains(made, mine, starts, actor.name, made.now, actor=doer(actor))
         names = [drain.node_name for drain in drains]
         audit(actor, "cluster.reclaim", mine.name, mine.project, after={"gpus": gpus, "nodes": names})
         wake_pool(mine.region_id, mine.gpu_type_id)

@@ -10,7 +10,7 @@ import console.celery  # noqa: F401  (so that hints go to the queue of the setti
 from console.accounts.models import Project
 from console.capacity.drain_acts import Doors
 from console.capacity.drain_changes import start_drain
-from console.capacity.drain_step import Announce, Cordon, Delete, Evict, RemoveNode, Unmark
+from console.capacity.drain_views import Announce, Cordon, Delete, Evict, RemoveNode, Unmark
 from console.capacity.drains_run import drive
 from console.capacity.models import Drain, Pool
 from console.capacity.verdicts import Fate

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from console.capacity.drain_step import (
+from console.capacity.drain_step import learn, step
+from console.capacity.drain_views import (
     Action,
     Announce,
     Cordon,
@@ -19,8 +20,6 @@ from console.capacity.drain_step import (
     Seen,
     Terminate,
     Unmark,
-    learn,
-    step,
 )
 from console.capacity.models import Drain
 from console.kube.shapes import Absent, Blocked, Evicted
