@@ -9,6 +9,7 @@ whichever of the two comes second joins the row of the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from console.clusters.models import Cluster, Node, Pod
@@ -21,6 +22,8 @@ from console.timeline.models import Entry
 
 # How far apart the two tellings of one fact may be: the node controller's Event and our look at the condition.
 SAME = timedelta(seconds=120)
+
+SECOND = timedelta(seconds=1)  # Kubernetes' times are whole seconds
 
 # How long an Event of a pod waits for its pod to be seen, and how many may wait.
 ORPHAN_LIFE = timedelta(seconds=30)
@@ -39,14 +42,26 @@ def is_own(event: EventShape) -> bool:
     return event.reporting_component == REPORTING_COMPONENT
 
 
-def places(made: Change, cluster: Cluster, uids: set[str]) -> dict[str, str]:
-    """Node names by pod uid, of the pods among these that are on GPU nodes, those this change is about to write included."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod runs, and since when."""
+
+    node: str
+    since: datetime
+
+
+Places = Mapping[str, Place]
+
+
+def places(made: Change, cluster: Cluster, uids: set[str]) -> dict[str, Place]:
+    """By pod uid, for the pods among these that run on GPU nodes, those this change is about to write included."""
     if not uids:
         return {}
     stored = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("name", flat=True)
     names = {*stored, *(node.name for node in made.pending(Node) if node.gpus)}
-    pods = Pod.objects.filter(cluster=cluster, uid__in=uids).values_list("uid", "node_name")
-    return {uid: name for uid, name in pods if name in names}
+    pods = Pod.objects.filter(cluster=cluster, uid__in=uids, started_at__isnull=False)
+    found = pods.values_list("uid", "node_name", "started_at")
+    return {uid: Place(name, since) for uid, name, since in found if since and name in names}
 
 
 def pod_uids(events: Iterable[Seen]) -> set[str]:
@@ -55,15 +70,22 @@ def pod_uids(events: Iterable[Seen]) -> set[str]:
     return {shape.involved_uid for shape in shapes if shape.involved_kind == "Pod" and not is_own(shape)}
 
 
-def sort_out(events: Sequence[Seen], at_pods: Mapping[str, str], orphans: dict[str, Seen], now: datetime) -> list[EventShape]:
-    """The Events that get rows now. Those of unseen pods wait in `orphans` for a moment: pods and Events come by two watches."""
+def sort_out(events: Sequence[Seen], at_pods: Places, orphans: dict[str, Seen], now: datetime) -> list[EventShape]:
+    """The Events that get rows now.
+
+    Those of unseen pods wait in `orphans` for a moment: pods and Events come by two watches. What is said of a pod before it
+    runs (it finds no room) is not about a GPU node.
+    """
     ready: list[EventShape] = []
     for item in [*orphans.values(), *events]:
         event = item.shape
         assert isinstance(event, EventShape)
-        if event.involved_kind != "Pod" or is_own(event) or event.involved_uid in at_pods:
+        if event.involved_kind != "Pod" or is_own(event):
             ready.append(event)
+        elif place := at_pods.get(event.involved_uid):
             orphans.pop(event.uid, None)
+            if event.last_at >= place.since - SECOND:
+                ready.append(event)
         elif now - item.at > ORPHAN_LIFE or len(orphans) >= MOST_ORPHANS:
             orphans.pop(event.uid, None)
         else:
@@ -76,7 +98,7 @@ def record(
     cluster: Cluster,
     lines: Sequence[Line],
     events: Sequence[EventShape],
-    at_pods: Mapping[str, str],
+    at_pods: Places,
     gone: Iterable[Node],
 ) -> None:
     """Write the rows. Everything that may be the same fact is read and locked first, in few queries."""
@@ -178,12 +200,13 @@ def _again(made: Change, cluster: Cluster, event: EventShape, entry: Entry) -> N
         made.save(cluster.stream, entry, "count", "last_at")
 
 
-def _new(made: Change, cluster: Cluster, event: EventShape, uids: Mapping[str, str], at_pods: Mapping[str, str]) -> Entry:
+def _new(made: Change, cluster: Cluster, event: EventShape, uids: Mapping[str, str], at_pods: Places) -> Entry:
     """An Event as a row. A time from the future is marked, and held to now for order."""
     of_node = event.involved_kind == "Node"
     name = event.involved_name if of_node else f"{event.involved_namespace}/{event.involved_name}"
     uid = uids.get(event.involved_name, event.involved_uid) if of_node else event.involved_uid
-    node = event.involved_name if of_node else at_pods.get(event.involved_uid, "")
+    place = at_pods.get(event.involved_uid)
+    node = event.involved_name if of_node or place is None else place.node
     data = {"node": node, "event": f"{event.namespace}/{event.name}"}
     entry = made.entry(
         cluster.stream,

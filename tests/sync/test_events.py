@@ -119,6 +119,17 @@ def test_an_event_of_a_pod_that_goes_in_the_same_batch_is_kept(line: Line) -> No
     assert rows() == [("BackOff", 1)]
 
 
+def test_that_a_pod_found_no_room_is_not_told_once_it_has_found_some(line: Line) -> None:
+    line.write(*line.seen(node("gpu-dp-1"), type_="ADDED"), *line.seen(of_pod("train", "event-1"), type_="ADDED"))
+    line.now += timedelta(seconds=9)
+    line.write(*line.seen(pod("train", "gpu-dp-1", started_at=None, phase="Pending"), type_="ADDED"))
+    line.write(*line.seen(pod("train", "gpu-dp-1", 21, started_at=line.now)))
+    assert rows() == []
+    assert line.room.orphans == {}
+    line.write(*line.seen(event("event-2", "FailedMount", pod("train"), at=line.now, last_at=line.now), type_="ADDED"))
+    assert rows() == [("FailedMount", 1)]
+
+
 def test_events_that_wait_for_pods_do_not_pile_up(line: Line) -> None:
     for first in range(0, 2 * MOST_ORPHANS, 500):
         line.write(*line.seen(*(of_pod(f"pod-{n}", f"event-{n}") for n in range(first, first + 500)), type_="ADDED"))

@@ -146,8 +146,8 @@ def test_a_killed_watch_loses_and_doubles_nothing(both: tuple[Cluster, Api], wat
         eventually(lambda: len(told(cluster)) > 30)
         first.kill()
         burst.result()
+    first.wait()
     assert len(told(cluster)) < 301
-    expire("watch")
     watchers.start()
     eventually(lambda: len(told(cluster)) >= 301, START)
     assert sorted(told(cluster), key=int) == [str(number) for number in range(301)]
