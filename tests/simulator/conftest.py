@@ -4,6 +4,7 @@
 runs against both, and the real one is right.
 """
 
+import json
 import os
 import signal
 import socket
@@ -129,11 +130,16 @@ class Api:
     def delete(self, path: str, body: Any = None) -> httpx.Response:
         return self.http.request("DELETE", self.url + path, json=body)
 
-    def watch(self, path: str, seconds: int = 2, **params: Any) -> list[Json]:
-        """All events until the server ends the stream."""
+    def watch(self, path: str, seconds: int = 1, *, last: str = "", **params: Any) -> list[Json]:
+        """All events until the server ends the stream, or one of type `last` came."""
         query = {"watch": "1", "timeoutSeconds": seconds, **params}
-        lines = self.http.get(self.url + path, params=query).text.splitlines()
-        return [httpx.Response(200, text=line).json() for line in lines if line]
+        events: list[Json] = []
+        with self.http.stream("GET", self.url + path, params=query) as answer:
+            for line in answer.iter_lines():
+                events.append(json.loads(line))
+                if events[-1]["type"] == last:
+                    break
+        return events
 
 
 def pod(name: str, *, node: str = "", labels: Json | None = None, gpus: int = 0, **spec: Any) -> Json:

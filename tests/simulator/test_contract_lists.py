@@ -134,7 +134,7 @@ def test_leaving_a_selection_is_a_deletion_for_its_watcher_and_coming_in_an_addi
 def test_a_watch_hears_what_happens_while_it_is_open(either: Api, name: str) -> None:
     make(either, name, 1)
     events: list[Json] = []
-    follower = threading.Thread(target=lambda: events.extend(either.watch(MAPS, labelSelector=f"run={name}")))
+    follower = threading.Thread(target=lambda: events.extend(either.watch(MAPS, 2, labelSelector=f"run={name}")))
     follower.start()
     time.sleep(0.7)
     either.patch(f"{MAPS}/{name}-0", {"data": {"n": "9"}})

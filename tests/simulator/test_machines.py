@@ -27,9 +27,9 @@ def reasons(api: Api, name: str) -> list[str]:
     return [item["reason"] for item in items]
 
 
-def ending(api: Api, name: str, version: str, seconds: int = 6) -> list[Json]:
+def ending(api: Api, name: str, version: str) -> list[Json]:
     """What a watch sees of a pod until it is gone."""
-    return api.watch(PODS, seconds, fieldSelector=f"metadata.name={name}", resourceVersion=version)
+    return api.watch(PODS, 15, last="DELETED", fieldSelector=f"metadata.name={name}", resourceVersion=version)
 
 
 def test_a_machine_joins_ready_with_its_gpus_labels_and_heartbeat(simulation: Simulation, api: Api) -> None:

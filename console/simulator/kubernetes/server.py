@@ -10,7 +10,6 @@ from console.simulator.kubernetes import (
     discovery,
     errors,
     events_view,
-    eviction,
     listing,
     patches,
     protobuf,
@@ -19,10 +18,11 @@ from console.simulator.kubernetes import (
 )
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.paths import Target, parse
+from console.simulator.kubernetes.pod_verbs import PodVerbs
 from console.simulator.kubernetes.render import Renderer, form
-from console.simulator.kubernetes.resources import BUDGETS, EVENTS, NAMESPACES, NEW_EVENTS, NODES, PODS
+from console.simulator.kubernetes.resources import EVENTS, NAMESPACES, NEW_EVENTS
 from console.simulator.kubernetes.store import Record, Store
-from console.simulator.values import Json, copy, instant, loads, stamp
+from console.simulator.values import Json, copy, instant, loads
 from console.simulator.web import Request, Response, Stream, answer
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ class Api:
         self.store = store
         self.version = version
         self._clock = clock
+        self._pods = PodVerbs(store, clock, self.remove)
         for name in SYSTEM_NAMESPACES:
             if store.get(NAMESPACES, "", name) is None:
                 store.put(NAMESPACES, writes.created(NAMESPACES, {"metadata": {"name": name}}, "", clock()))
@@ -95,13 +96,13 @@ class Api:
             case "get", "" | "status":
                 return Response(200, renderer.one(self._find(target)))
             case "get", "log":
-                return self._log(target)
+                return self._pods.log(self._find(target).body)
             case "create", "" if not target.name:
                 return self._create(request, target, renderer)
             case "create", "eviction":
-                return self._evict(request, target)
+                return self._pods.evict(target, self._find(target).body, self._body(request), dry=_dry(request))
             case "create", "binding":
-                return self._bind(request, target)
+                return self._pods.bind(self._find(target).body, self._body(request))
             case "update", "" | "status" | "finalize" if target.name:
                 return self._update(request, target, renderer)
             case "patch", "" | "status" if target.name:
@@ -233,65 +234,6 @@ class Api:
             records.append(self.remove(one, asked, dry=_dry(request))[0])
         return Response(200, renderer.many(records, {"resourceVersion": str(self.store.version)}))
 
-    def _evict(self, request: Request, target: Target) -> Response:
-        body = self._body(request)
-        if not isinstance(body, dict) or body.get("kind", "Eviction") != "Eviction":
-            raise errors.bad_request("the body is no Eviction")
-        pod = self._find(target).body
-        asked = deletion.options(body.get("deleteOptions") or {}, {})
-        dry = bool((body.get("deleteOptions") or {}).get("dryRun")) or _dry(request)
-        if not eviction.exempt(pod):
-            stored = self.store.in_namespace(BUDGETS, target.namespace)
-            guards = eviction.guarding(pod, (record.body for record in stored))
-            if problem := eviction.refusal(pod, guards):
-                raise problem
-            if problem := deletion.check(PODS, pod, asked):
-                raise problem
-            if guards and not dry and not eviction.spared(pod, guards[0]):
-                self._spend(guards[0], target.name)
-        if not dry:
-            self._condemn(target)
-        self.remove(target, asked, dry=dry)
-        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
-
-    def _condemn(self, target: Target) -> None:
-        """Say in the pod's status that it was evicted, as the real server does before it deletes."""
-        pod: Json = copy(self._find(target).body)
-        conditions = pod["status"].setdefault("conditions", [])
-        if eviction.exempt(pod) or any(item["type"] == "DisruptionTarget" for item in conditions):
-            return
-        reason = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
-        conditions.append({"type": "DisruptionTarget", "status": "True", "lastTransitionTime": stamp(self._clock()), **reason})
-        self.store.put(PODS, pod)
-
-    def _spend(self, budget: Json, pod: str) -> None:
-        """Take one disruption off a budget, until its controller counts again."""
-        changed: Json = copy(budget)
-        status = changed["status"]
-        status["disruptionsAllowed"] -= 1
-        status.setdefault("disruptedPods", {})[pod] = stamp(self._clock())
-        self.store.put(BUDGETS, changed)
-
-    def _bind(self, request: Request, target: Target) -> Response:
-        body = self._body(request)
-        node = (body.get("target") or {}).get("name", "") if isinstance(body, dict) else ""
-        pod: Json = copy(self._find(target).body)
-        wanted = (body.get("metadata") or {}).get("uid") if isinstance(body, dict) else None
-        if problem := deletion.check(PODS, pod, deletion.Options(uid=wanted)):
-            raise problem
-        if "deletionTimestamp" in pod["metadata"]:
-            why = f"pod {target.name} is being deleted, cannot be assigned to a host"
-            raise errors.conflict(PODS, target.name, why, kind="pods/binding")
-        if held := pod["spec"].get("nodeName"):
-            why = f'pod {target.name} is already assigned to node "{held}"'
-            raise errors.conflict(PODS, target.name, why, kind="pods/binding")
-        pod["spec"]["nodeName"] = node
-        others = [item for item in pod["status"].get("conditions") or [] if item["type"] != "PodScheduled"]
-        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": stamp(self._clock())}
-        pod["status"]["conditions"] = [*others, scheduled]
-        self.store.put(PODS, pod)
-        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
-
     def expire_events(self) -> None:
         """Forget Events an hour after they were last written, as the real server's storage does."""
         oldest = self._clock() - EVENT_LIFE
@@ -300,14 +242,6 @@ class Api:
             seen = instant(record.body.get("lastTimestamp")) or written
             if seen is not None and written is not None and max(seen, written) < oldest:
                 self.store.remove(EVENTS, copy(record.body))
-
-    def _log(self, target: Target) -> Response:
-        pod = self._find(target).body
-        node = pod["spec"].get("nodeName", "")
-        if not node or self.store.get(NODES, "", node) is None:
-            raise errors.bad_request(f"pod {target.name} does not have a host assigned")
-        text = f"{pod['status'].get('startTime', '')} {target.name} on {node}: a simulated container keeps no log\n"
-        return Response(200, text.encode(), "text/plain")
 
 
 def _dry(request: Request) -> bool:
