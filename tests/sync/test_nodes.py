@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from console.capacity.models import PoolWake
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
@@ -127,6 +129,16 @@ def test_a_new_watcher_refuses_a_picture_that_is_older_than_the_stored_one(line:
     assert set(line.nodes) == {"gpu-dp-1", "gpu-dp-2"}
     line.tick(11)
     assert "version 90 of nodes, but 100 was seen before" in line.fresh().unreachable_why
+
+
+def test_a_person_may_say_that_the_older_picture_is_true(line: Line) -> None:
+    line.write(*line.listed("nodes", [node("gpu-dp-1"), node("gpu-dp-2")], version=100))
+    call_command("accept_older", line.cluster.name, skip_checks=True, stdout=StringIO())
+    line.restart()
+    line.write(*line.listed("nodes", [node("gpu-dp-1")], version=90))
+    assert set(line.nodes) == {"gpu-dp-1"}
+    with pytest.raises(CommandError, match="0 clusters are called nobody"):
+        call_command("accept_older", "nobody", skip_checks=True)
 
 
 def test_a_list_that_another_writer_overtook_changes_nothing(line: Line) -> None:
