@@ -35,6 +35,12 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(name)  # NaN and Infinity are no JSON
 
 
+class Documents(Swagger):
+    """The library's page with a language, a title and our icon. Its script and styles are static files of ours."""
+
+    template = "api/docs.html"
+
+
 class HalftideAPI(NinjaAPI):
     def get_root_path(self, path_params: dict[str, Any]) -> str:  # noqa: ARG002  (the library's shape)
         return "/"
@@ -73,7 +79,7 @@ api = HalftideAPI(
     docs_url="/api/docs",
     docs_decorator=public,
     # The validator's badge would be fetched from another site.
-    docs=Swagger({"validatorUrl": None, "defaultModelsExpandDepth": 0}),
+    docs=Documents({"validatorUrl": None, "defaultModelsExpandDepth": 0}),
     parser=ObjectParser(),
     openapi_extra={"security": [{"bearer": []}]},
 )
