@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from django.conf import settings
-from django.template.loader import get_template
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -80,7 +80,7 @@ def clock(line: Line) -> SafeString:
 def render_node(line: Line) -> str:
     """One row of the nodes table (kind `node`). Its last cell is empty: the page puts its buttons there."""
     found = {"line": line, "look": LOOKS.get(line.state, ""), "icon": ICONS.get(line.state, "i-check"), "clock": clock(line)}
-    return get_template("capacity/_nodes.html").render(found)
+    return render_to_string("capacity/_nodes.html", found)
 
 
 def _figure(picture: Picture) -> SafeString:
@@ -182,7 +182,7 @@ def _waits(picture: Picture) -> SafeString:
 
 
 def _template(name: str, **found: object) -> SafeString:
-    return get_template(name).render(found)
+    return render_to_string(name, found)
 
 
 PARTS: dict[str, Callable[[Picture], SafeString]] = {

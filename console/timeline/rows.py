@@ -3,7 +3,7 @@
 Text from clusters is text. It is escaped here, once, and only the name of the row's own subject is set apart.
 """
 
-from django.template.loader import get_template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -15,14 +15,15 @@ TITLES = {Entry.Severity.INFO: "Information", Entry.Severity.WARNING: "Warning",
 
 def render_entry(entry: Entry, drain: str = "") -> str:
     """One `<li class="ev">`. `drain` is the verdict table's html where the entry has one (see `capacity.panels`)."""
-    return get_template("timeline/_entry.html").render(
+    return render_to_string(
+        "timeline/_entry.html",
         {
             "entry": entry,
             "icon": ICONS[Entry.Severity(entry.severity)],
             "severity": TITLES[Entry.Severity(entry.severity)],
             "message": sentence(entry.message, entry.subject_name),
             "drain": mark_safe(drain),  # noqa: S308  (rendered by a template of ours)
-        }
+        },
     )
 
 

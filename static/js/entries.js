@@ -13,7 +13,7 @@ const waiting = new Map();
 const before = (a, b) => a.dataset.at > b.dataset.at || (a.dataset.at === b.dataset.at && +a.dataset.id > +b.dataset.id);
 const away = () => {
   const head = column.querySelector(".live-head, .card-head").getBoundingClientRect();
-  return list.getBoundingClientRect().top < head.bottom - 24;
+  return list.getBoundingClientRect().top < Math.max(head.bottom - 24, 48); // under its own head, or under the page's bar
 };
 const dayList = (day) => {
   const known = list.querySelector(`[data-day-rows="${day}"]`);

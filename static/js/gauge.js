@@ -40,22 +40,10 @@ export const keepGauge = (panel) => {
     preview(panel, want);
     range.setAttribute("aria-valuetext", says(want, facts(panel)));
   };
-  const tell = (text, look, icon, choices = []) => {
-    const words = note(text, look, icon), row = document.createElement("div");
-    row.className = "row row-wrap";
-    for (const [label, act] of choices) {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", className: "btn btn-s", textContent: label });
-      button.addEventListener("click", () => { said.replaceChildren(); act(); });
-      row.append(button);
-    }
-    words.append(row);
-    said.replaceChildren(words);
-  };
+  const tell = (...words) => said.replaceChildren(note(...words));
   const refuse = ({ status, error }, want, from) => {
     const again = [`Ask for ${want}`, () => settle(want)];
     const overtaken = status === 409 && error.desired !== undefined;
-    if (overtaken) applyPanel(error.panel ?? "");
     release(!overtaken && by === "box");
     if (!overtaken && status) box.setAttribute("aria-invalid", "true");
     if (overtaken) {

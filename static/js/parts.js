@@ -56,7 +56,10 @@ const place = (element, list) => {
 };
 export const applyCell = (html) => {
   const element = fragment(html).firstElementChild;
-  if (element) place(element, document.querySelector(`[data-cells="${element.dataset.sort[0]}"]`));
+  if (!element) return;
+  place(element, document.querySelector(`[data-cells="${element.dataset.sort[0]}"]`));
+  const dense = element.querySelector(".tip") === null; // beyond some number of nodes cells are sent small
+  for (const cells of document.querySelectorAll(".cells")) cells.classList.toggle("dense", dense);
 };
 export const applyNode = (html) => {
   const element = fragment(html).firstElementChild;

@@ -13,13 +13,21 @@ export const post = async (url, fields) => {
     return { ok: false, status: 0, body: {}, error: { message: "The console does not answer. Nothing was changed; try again." } };
   }
 };
-export const note = (text, look = "red", icon = "i-critical") => {
+export const note = (text, look = "red", icon = "i-critical", choices = []) => {
   const box = document.createElement("div"), words = document.createElement("div");
   box.className = `note ${look}`;
   const svg = document.querySelector("svg.i").cloneNode(true);
   svg.querySelector("use").setAttribute("href", `#${icon}`);
   words.textContent = text;
-  box.append(svg, words);
+  const row = document.createElement("div");
+  row.className = "row row-wrap";
+  for (const [label, act] of choices) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "btn btn-s", textContent: label });
+    button.addEventListener("click", () => { box.remove(); act(); });
+    row.append(button);
+  }
+  box.append(svg, words, ...(choices.length ? [row] : []));
   return box;
 };
 const send = async (form) => {
