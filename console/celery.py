@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from kombu import Queue
+from kombu.entity import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
@@ -14,7 +14,7 @@ app.conf.task_queues = [Queue("urgent"), Queue("default"), Queue("bulk")]
 app.conf.beat_schedule = {
     # What is due in any row; stale sweeps expire, so a night without workers does not wake to thousands of them.
     "sweep": {"task": "capacity.sweep", "schedule": 1.0, "options": {"queue": "urgent", "expires": 2}},
-    "relist": {"task": "sync.relist_all", "schedule": 60.0, "options": {"queue": "bulk", "expires": 60}},
+    "relist": {"task": "sync.relist_all", "schedule": 20.0, "options": {"queue": "bulk", "expires": 20}},
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
 app.autodiscover_tasks(["console.accounts", "console.capacity", "console.sync"])

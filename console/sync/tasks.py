@@ -1,6 +1,6 @@
 """Celery heals: with the watch dead, every change is in the console within 75 s, once.
 
-Each minute whoever is not freshly watched is listed, through the same writer as the watch. At most one waits and one runs for
+Whoever is not freshly watched is listed, through the same writer as the watch. At most one waits and one runs for
 a cluster: what waits expires before the next is sent, and a run holds a lease (paperless-ngx/paperless-ngx#2604, PostHog/posthog
 PR#17702). One kind is a step; where the first took long, the others are left to a task of their own.
 """
@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 RELIST = "relist"  # the lease of a run
 FRESH = timedelta(seconds=45)  # a watched picture younger than this needs no list
-EXPIRES = 55  # seconds; a run that waited longer is the next one's work
+RECENT = timedelta(seconds=20)  # nor one this young, watched or not: a relist or a watch that has just died has proved it
+EXPIRES = 20  # seconds; a run that waited longer is the next one's work
 LIST_LIMIT = 12  # seconds for one kind's list; a task has 20 in all
 STEP = 3  # seconds after which the kinds that are left go into a task of their own
 
@@ -44,8 +45,11 @@ STEP = 3  # seconds after which the kinds that are left go into a task of their 
 @shared_task(name="sync.relist_all")
 def relist_all() -> None:
     """Ask for a list of each cluster whose picture is not fresh."""
-    for cluster_id in stale(timezone.now()):
-        ask(cluster_id, KINDS)
+    now = timezone.now()
+    proved = set(Cluster.objects.filter(proved_to__gte=now - RECENT).values_list("pk", flat=True))
+    for cluster_id in stale(now):
+        if cluster_id not in proved:
+            ask(cluster_id, KINDS)
 
 
 @shared_task(name="sync.relist_cluster")
@@ -74,7 +78,11 @@ def ask(cluster_id: UUID, kinds: Sequence[Kind]) -> None:
 
 
 def stale(now: datetime, among: Sequence[UUID] | None = None) -> list[UUID]:
-    """Clusters that need a list: nobody watches them, or their watch has not proved anything for a while and says no reason."""
+    """Clusters that need a list: nobody watches them, or their watch has not proved anything for a while and says no reason.
+
+    With a look each 20 s, what a dead watch did not hear is in the console after 40 s and the time of a run; after a watch that
+    holds its lease and hears nothing, after 65 s.
+    """
     live = Lease.objects.filter(until__gt=Now())
     watched = Q(pk__in=live.filter(kind=WATCH).values("object_id"))
     well = watched & (Q(proved_to__gte=now - FRESH) | Q(unreachable_since__isnull=False))

@@ -108,6 +108,9 @@ def test_a_dead_watch_is_replaced(there: Cluster, asked: list[Any]) -> None:
     leases.release(held)
     Cluster.objects.update(proved_to=timezone.now())
     tasks.relist_all()
+    assert asked == [], "what it had just proved needs no list yet"
+    Cluster.objects.update(proved_to=timezone.now() - tasks.RECENT)
+    tasks.relist_all()
     [(args, options)] = asked
     assert args[0] == str(there.pk)
     assert (options["queue"], options["expires"] < 60) == ("bulk", True)
