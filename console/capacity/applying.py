@@ -60,7 +60,8 @@ def _intend(made: Change, pool: Pool, cluster: Cluster, launch: Launch) -> None:
         gpu_type_id=pool.gpu_type_id,
         gpus=pool.gpu_type.gpus_per_node,
         compute_class=launch.compute_class,
-        node_name=f"{PREFIX[launch.compute_class]}-{token.hex[:8]}",
+        # Six digits can be read aloud; two that meet in one cluster break its constraint, and the next run asks with another.
+        node_name=f"{PREFIX[launch.compute_class]}-{token.hex[:6]}",
         asked_at=made.now,
     )
     made.save(cluster.stream, machine)
