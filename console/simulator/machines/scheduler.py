@@ -112,7 +112,7 @@ def place(pod: Json, nodes: Sequence[Json], free: Mapping[str, Room]) -> tuple[s
 
 
 def plan(snapshot: Snapshot, now: datetime, hushed: Collection[str] = ()) -> list[Call]:
-    """Bind what fits, oldest first; say of the rest why not, once for each new reason.
+    """Bind what fits, oldest first (of one second: in the order heard of); say of the rest why not, once for each new reason.
 
     `hushed` are the uids of which it was said a moment ago: the real one backs off too before it tries a pod again.
     """
@@ -122,7 +122,7 @@ def plan(snapshot: Snapshot, now: datetime, hushed: Collection[str] = ()) -> lis
         if not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"] and not finished(pod)
     ]
     free, calls = rooms(snapshot), []
-    for pod in sorted(waiting, key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"])):
+    for pod in sorted(waiting, key=lambda item: str(item["metadata"]["creationTimestamp"])):
         name, why = place(pod, snapshot.nodes, free)
         if name is not None:
             free[name].gpus -= gpus(pod)
