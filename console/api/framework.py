@@ -13,7 +13,6 @@ from ninja.openapi.docs import Swagger
 from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 
-from console.accounts.access import public
 from console.api.errors import HANDLERS
 from console.http import BadInput
 
@@ -77,7 +76,6 @@ api = HalftideAPI(
     urls_namespace="api",
     openapi_url="/api/openapi.json",
     docs_url="/api/docs",
-    docs_decorator=public,
     # The validator's badge would be fetched from another site.
     docs=Documents({"validatorUrl": None, "defaultModelsExpandDepth": 0}),
     parser=ObjectParser(),

@@ -26,7 +26,10 @@ def update(actor: Actor, cluster: Cluster, asked: ClusterUpdate, if_match: str |
     """Both numbers or none: one transaction. Raises PreconditionFailed with the newer numbers for an outdated `if_match`."""
     actor.require(cluster.project_id, Role.OPERATOR)
     with change() as made:
-        mine = made.lock(Cluster.objects.select_related("project", "region", "gpu_type").filter(pk=cluster.pk))[0]
+        found = made.lock(Cluster.objects.select_related("project", "region", "gpu_type").filter(pk=cluster.pk))
+        if not found:
+            raise NotFound(f"{cluster.name} was deleted meanwhile.", param="cluster_id")
+        mine = found[0]
         if if_match is not None and not _holds(if_match, mine):
             raise _outdated(mine)
         if asked.num_gpus is not None:

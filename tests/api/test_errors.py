@@ -20,7 +20,8 @@ def test_a_base_address_with_a_version_too_many_is_explained(api: object) -> Non
 
 
 @pytest.mark.parametrize(
-    ("method", "address"), [("DELETE", "/v1/compute/regions"), ("PATCH", "/v3/whoami"), ("POST", "/v1/projects")]
+    ("method", "address"),
+    [("DELETE", "/v1/compute/regions"), ("PATCH", "/v3/whoami"), ("POST", "/v1/projects"), ("PUT", "/api/docs")],
 )
 def test_a_wrong_method_says_which_are_right(operator: Api, method: str, address: str) -> None:
     response = operator.send(method, address)
@@ -34,6 +35,12 @@ def test_a_query_parameter_that_no_route_knows_is_not_ignored(operator: Api, add
     assert refused["param"] == "projectid"
     if address.endswith("clusters"):
         assert "Did you mean projectId?" in refused["message"]
+
+
+def test_head_is_get_without_a_body_and_no_answer_is_kept(operator: Api, path: str) -> None:
+    full, bare = operator.get(path), operator.send("HEAD", path)
+    assert (bare.status_code, bare.content, bare["ETag"]) == (200, b"", full["ETag"])
+    assert "no-store" in full["Cache-Control"]
 
 
 def test_deleting_a_cluster_is_not_offered(operator: Api, path: str) -> None:
