@@ -253,3 +253,24 @@ def test_a_pod_told_by_a_run_that_died_counts_from_when_kubernetes_was_asked():
     assert fate(drain, "a").told_at == START
     assert fate(drain, "a").given_grace == 100
     assert len(world.pod("a").tellings) == 1
+
+
+def test_an_empty_node_waits_a_second_for_a_pod_that_was_just_being_bound():
+    """The scheduler may have decided before the cordon and write its binding after it."""
+    world, drain = World([]), new()
+    drain = round_of(world, drain)
+    drain = round_of(world, drain)
+    assert drain.state != State.DRAINED
+    world.pods.append(Pod("late", grace=60, stops_after=9, lingers=10))
+    drain = run(world, drain)
+    assert fate(drain, "late").verdict == Verdict.FINISHED
+
+
+def test_a_drain_looks_again_at_its_deadline_at_the_latest():
+    world, drain = World([Pod("a", hangs=True)]), new(seconds=13)
+    looks = []
+    while drain.state not in {State.TIMED_OUT, State.REMOVED}:
+        world.now = max(world.now, drain.due_at)
+        looks.append(world.now)
+        drain = round_of(world, drain)
+    assert looks[-1] == drain.deadline
