@@ -115,7 +115,9 @@ def test_a_training_pod_saves_now_and_then_and_when_it_is_told_to_stop(simulatio
 
 def test_a_pod_whose_run_is_over_stays_in_the_list_as_succeeded(simulation: Simulation, api: Api) -> None:
     simulation.node(api, "gpu-1")
-    run(api, "short", {"run-seconds": "0.5"}, restartPolicy="Never")
+    body = pod("short", restartPolicy="Never")
+    body["metadata"]["annotations"] = {f"{PROGRAM}run-seconds": "0.5"}
+    api.post(PODS, body)
     eventually(lambda: phase(api, "short") == "Succeeded")
     api.delete(f"{PODS}/short")
     eventually(lambda: api.get(f"{PODS}/short").status_code == 404)

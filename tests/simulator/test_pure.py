@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.simulator.kubernetes import patches, protobuf
@@ -22,6 +22,7 @@ PROTOBUF_NAMESPACE = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x07\x0a\x0
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
+@settings(deadline=None)  # a shared machine may stall
 @given(total=st.integers(1, 50), ours=st.integers(0, 50), want=st.integers(0, 80))
 def test_a_pool_always_adds_up(total: int, ours: int, want: int) -> None:
     pool = Pool("r", "g", total, min(ours, total), want)
@@ -32,6 +33,7 @@ def test_a_pool_always_adds_up(total: int, ours: int, want: int) -> None:
     assert not (pool.free and pool.owed)
 
 
+@settings(deadline=None)  # a shared machine may stall
 @given(seed=st.text(max_size=8))
 def test_the_first_surge_comes_60_to_90_seconds_after_the_start_and_more_follow(seed: str) -> None:
     curve = Curve(8)
@@ -161,6 +163,7 @@ def test_a_kubelet_is_lost_40_seconds_after_its_last_lease() -> None:
     assert lost(41)
 
 
+@settings(deadline=None)  # a shared machine may stall
 @given(
     target=st.dictionaries(st.sampled_from("abc"), st.integers() | st.dictionaries(st.sampled_from("xy"), st.integers())),
     patch=st.dictionaries(st.sampled_from("abc"), st.none() | st.integers() | st.dictionaries(st.sampled_from("xy"), st.none())),
@@ -214,6 +217,7 @@ def test_a_pods_status_word_tells_how_it_stands() -> None:
     assert status_word(pod) == "ExitCode:3"
 
 
+@settings(deadline=None)  # a shared machine may stall
 @given(st.binary(max_size=60))
 def test_any_bytes_are_an_object_or_unreadable_and_nothing_else(data: bytes) -> None:
     for body_ in (data, protobuf.MAGIC + data, PROTOBUF_NAMESPACE + data):
