@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.views.defaults import server_error
 
 API_PREFIXES = ("/v1/", "/v3/", "/api/")
 
@@ -107,6 +108,14 @@ def answer(request: HttpRequest, error: DomainError) -> HttpResponse:
     if error.status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="halftide"'
     return response
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """Something of ours failed (500), the database perhaps: the envelope on API paths, elsewhere a page that needs nothing."""
+    if not wants_json(request):
+        return server_error(request)
+    error = DomainError("Halftide failed to answer this. Nothing was changed; try again in a moment.", code="internal")
+    return JsonResponse({"error": {**envelope(error)["error"], "type": "server_error"}}, status=500)
 
 
 class ErrorMiddleware:

@@ -7,3 +7,5 @@ urlpatterns = [
     path("", include("console.api.urls")),
     path("", include("console.pages.urls")),
 ]
+
+handler500 = "console.http.broken"
