@@ -90,6 +90,8 @@ def _write(made: Change, cluster_id: UUID, pairs: dict[UUID, Pair]) -> None:
             node.draining = True
             made.save(cluster_id, node, "draining")
             count_allocated(made, cluster)
+        if node is None:  # not in our picture yet: only with its row, which then counts as draining, is it the drain's
+            after = replace(after, node_uid=before.node_uid)
         _row(made, cluster_id, row, before, after)
         if row.state != State.STOPPED or after.due_at is None:
             say(made, row, before.state, stored, fates)

@@ -36,6 +36,7 @@ class Api:
     dies_at: int = 0
     late: bool = False
     down: bool = False
+    machine_label: str = ""
     events: dict[str, str] = field(default_factory=dict)
     told: list[tuple[datetime, str]] = field(default_factory=list)
     evictions: list[tuple[str, int]] = field(default_factory=list)
@@ -77,7 +78,7 @@ class Api:
             notes = {marks.CORDONED_BY: marks.SYSTEM} if world.mark else {}
             if world.cause:
                 notes |= {marks.DRAIN_CAUSE: world.cause, marks.DRAIN_DEADLINE: world.deadline.isoformat()}
-            return node_shape(name, notes, world)
+            return node_shape(name, notes, world, {marks.MACHINE_LABEL: self.machine_label})
 
         return self._request(get)
 
@@ -135,9 +136,9 @@ class Api:
         raise AssertionError("never ends")
 
 
-def node_shape(name: str, notes: dict[str, str], world: World) -> NodeShape:
+def node_shape(name: str, notes: dict[str, str], world: World, labels: dict[str, str]) -> NodeShape:
     return NodeShape(
-        uid=f"uid-{name}", name=name, resource_version="1", created_at=START, labels={}, annotations=notes, taints=(),
+        uid=f"uid-{name}", name=name, resource_version="1", created_at=START, labels=labels, annotations=notes, taints=(),
         unschedulable=world.unschedulable, ready=world.ready, ready_since=START, gpus=8, kubelet_version="", internal_ip="",
         deletion_at=None, finalizers=(), conditions=(),
     )  # fmt: skip

@@ -6,11 +6,13 @@ import pytest
 from django.db import connection
 
 from console.capacity import drain_rows
+from console.capacity.drain_changes import start_drain
 from console.capacity.drain_doors import keys_of
 from console.capacity.drains_run import LEASE, LEASE_SECONDS
 from console.capacity.models import Drain, PodVerdict
 from console.clusters import leases
 from console.clusters.models import Cluster, Machine, Node
+from console.timeline.changes import change
 from console.timeline.models import Entry
 from tests.capacity.drain_api import Api, Killed, Pod, begin, fleet, world
 from tests.capacity.drain_world import START
@@ -282,3 +284,20 @@ def test_a_cluster_that_is_only_observed_is_never_written_to():
     keys = keys_of(cluster.pk)
     assert keys.connection is None
     assert "observed" in keys.closed_why
+
+
+def test_a_machine_that_becomes_a_node_after_all_is_drained_as_one_and_never_counts():
+    cluster = fleet("node-1")
+    Node.objects.filter(name="node-1").update(name="elsewhere")
+    with change(START) as made:
+        mine = made.lock(Cluster.objects.filter(pk=cluster.pk))[0]
+        machine = made.lock(Machine.objects.filter(cluster=mine))[0]
+        drain = start_drain(made, mine, machine, None, Cause.SCALED_DOWN, "target from 8 to 0", "", START)
+    Node.objects.filter(name="elsewhere").update(name="node-1")
+    api = Api({"node-1": world(Pod("a", grace=100, stops_after=60))}, machine_label=str(machine.pk))
+    api.drive(cluster)
+    drain.refresh_from_db()
+    assert (drain.node_uid, drain.state) == ("uid-node-1", State.TERMINATING)
+    assert Node.objects.get().draining
+    cluster.refresh_from_db()
+    assert cluster.allocated_preemptible_gpus == 0
