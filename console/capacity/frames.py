@@ -1,8 +1,8 @@
 """What has changed on a cluster's page between two revisions: one composition for the socket and for the poll.
 
 Each row carries its own revision, so a browser never replaces a newer row by an older one (django/channels_redis#89), and
-doubled frames are harmless. A frame that would be too large is none: the page loads again, and says so
-(BlackBeltTechnology/pi-agent-dashboard#370).
+doubled frames are harmless. A frame has a bounded number of rows; for more, the page loads again and says so, because a
+snapshot that is refused for its size would be asked for again without end (BlackBeltTechnology/pi-agent-dashboard#370).
 """
 
 from collections.abc import Iterator
@@ -63,15 +63,11 @@ def streams_of(cluster_id: UUID) -> list[UUID]:
     return [cluster.stream, queries.pool_of(cluster).pk]
 
 
-def spans(after: int, upto: int) -> list[tuple[int, int]]:
-    """The way from one revision to another in steps that fit a frame: rows have their own revisions, so a step bounds them."""
-    return [(start, min(start + STEP, upto)) for start in range(after, upto, STEP)] or [(after, upto)]
-
-
-def compose(cluster_id: UUID, after: int, upto: int, epoch: str) -> Frame | None:
+def compose(cluster_id: UUID, after: int, upto: int, epoch: str, beside: bool = True) -> Frame | None:
     """The frame from one revision (excluded) to another; None where it would be too much for one.
 
-    With `after` equal to `upto` only the panel is drawn anew: something beside the cluster has changed, such as its pool.
+    `beside`: something beside the cluster may have changed, such as its pool, so the panel is drawn in any case.
+    Raises Cluster.DoesNotExist.
     """
     if upto - after > STEP:
         return None
@@ -85,7 +81,7 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str) -> Frame | None
     frame = Frame(upto, epoch, timezone.now())
     frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
     frame.rows.extend(_tables(drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
-    if drains or machines or nodes or gone or cluster.revision > after or after == upto:
+    if drains or machines or nodes or gone or cluster.revision > after or beside:
         drawn = picture.read(cluster, frame.at)
         changed = {pk.hex for pk in machines} | {(node.machine_id or node.pk).hex for node in nodes}
         _lines(frame, drawn, changed, gone)

@@ -4,57 +4,79 @@ It does no work of its own per event. What it sends is the same for all who may 
 """
 
 import asyncio
+import logging
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import Error
 
 from console.feed import reads
 from console.feed.hub import Listener, hub
 from console.feed.threads import in_thread
 
-LARGEST = 2**62  # a revision beyond this is no revision
+log = logging.getLogger(__name__)
+
+DIGITS = 18  # a revision with more is no revision
+TRY_AGAIN = 1013  # RFC 6455's registry: the server cannot serve now; the page comes back by itself
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """`/live/<cluster id>/?since=<revision>&epoch=<uuid>`; close codes 4401 not signed in, 4403 right lost, 4404 not found."""
 
-    listener: Listener | None = None
-    sender: "asyncio.Task[None] | None" = None
+    serving: "asyncio.Task[None] | None" = None
 
     async def connect(self) -> None:
-        # Accepted first, because a browser is told the close code of an accepted socket only.
+        # Accepted first, because a browser is told the close code of an accepted socket only. The rest runs beside, because
+        # a disconnect is noticed only after this returns, or never where a send fails here (django/channels#1466).
         await self.accept()
-        cluster_id: UUID = self.scope["url_route"]["kwargs"]["cluster_id"]
-        door = await in_thread(reads.door, self.scope["cookies"], cluster_id, _address(self.scope))
-        if isinstance(door, int):
-            await self.close(code=door)
-            return
-        self.cluster_id = cluster_id
-        self.listener = Listener(door.user_id, door.session_key, door.project_id)
-        await hub().join(cluster_id, self.listener)
-        since, epoch = _asked(self.scope["query_string"])
-        for frame in await in_thread(reads.catch_up, cluster_id, since, epoch):
-            await self.send(frame)
-        self.sender = asyncio.create_task(self._pass_on(self.listener))
+        self.serving = asyncio.create_task(self._serve())
 
-    async def _pass_on(self, listener: Listener) -> None:
-        while True:
-            frame = await listener.queue.get()
-            if isinstance(frame, int):
-                await self.close(code=frame)
-                return
-            await self.send(frame)
+    async def _serve(self) -> None:
+        """The socket's whole life; it ends with a close code, or because the browser went."""
+        code = TRY_AGAIN
+        try:
+            code = await self._talk()
+        except Error as error:
+            log.warning("feed_socket_failed", extra={"why": str(error)})
+        except OSError:
+            return  # the browser went while something was sent to it; its disconnect is on the way
+        except Exception:  # a process door: a task that ended silently would leave the socket open and deaf
+            log.exception("feed_socket_failed")
+        with suppress(OSError, RuntimeError):  # gone meanwhile, or closed by the server's own stop
+            await self.close(code=code)
+
+    async def _talk(self) -> int:
+        """Send until there is a reason to close; its code."""
+        cluster_id: UUID = self.scope["url_route"]["kwargs"]["cluster_id"]
+        rights_as_of = asyncio.get_running_loop().time()
+        async with hub().entrance:
+            door = await in_thread(reads.door, self.scope["cookies"], cluster_id, _address(self.scope))
+        if isinstance(door, int):
+            return door
+        listener = Listener(door.user_id, door.session_key, door.project_id, rights_as_of)
+        since, epoch = _asked(self.scope["query_string"])
+        try:
+            await hub().join(cluster_id, listener)
+            async with hub().entrance:
+                missed = await in_thread(reads.catch_up, cluster_id, since, epoch)
+            while True:
+                # What the hub said last comes before what was missed: a lost right, or word to load the page again.
+                word = missed.pop(0) if missed and not listener.over else await listener.queue.get()
+                if isinstance(word, int):
+                    return word
+                await self.send(word)
+        finally:
+            hub().leave(cluster_id, listener)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Browsers have nothing to say here; what they say is ignored."""
 
     async def disconnect(self, _code: int) -> None:
-        if self.sender is not None:
-            self.sender.cancel()
-        if self.listener is not None:
-            hub().leave(self.cluster_id, self.listener)
+        if self.serving is not None:
+            self.serving.cancel()
 
 
 def _asked(query: bytes) -> tuple[int, str]:
@@ -62,7 +84,7 @@ def _asked(query: bytes) -> tuple[int, str]:
     wanted = parse_qs(query.decode("latin-1"))
     since = wanted.get("since", [""])[0]
     epoch = wanted.get("epoch", [""])[0]
-    return (int(since), epoch) if since.isascii() and since.isdigit() and int(since) < LARGEST else (-1, epoch)
+    return (int(since), epoch) if since.isascii() and since.isdigit() and len(since) <= DIGITS else (-1, epoch)
 
 
 def _address(scope: dict[str, Any]) -> str | None:
