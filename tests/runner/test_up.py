@@ -2,110 +2,24 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from console.env import ROOT, read_env_file
-
-# Generous: what a start takes is measured elsewhere, on a machine with nothing else to do.
-START_SECONDS = 90
-STOP_SECONDS = 20
-
-
-@dataclass
-class Installation:
-    """A `make up` with a state folder and ports of its own."""
-
-    environment: dict[str, str]
-    state: Path
-    address: str
-    runner: subprocess.Popen[str] | None = None
-
-    def up(self) -> None:
-        command = [sys.executable, "-m", "console.runner", "up"]
-        self.runner = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
-        assert self.runner.stdout is not None
-        said = []
-        for line in self.runner.stdout:
-            said.append(line)
-            if "Ctrl-C stops everything" in line:
-                return
-        raise AssertionError("".join(said))
-
-    def processes(self) -> dict[int, str]:
-        """All that run for this state folder, by pid: each either carries its name in the environment or stands in it."""
-        found = {}
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                known = f"HALFTIDE_STATE={self.state}\0".encode() in (process / "environ").read_bytes()
-                if known or (process / "cwd").readlink().is_relative_to(self.state):
-                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-        return found
-
-    def pid(self, part: str) -> int | None:
-        """The oldest process with `part` in its command line (a worker, not one of its pool)."""
-        return next((pid for pid, command in sorted(self.processes().items()) if part in command), None)
-
-    def page(self) -> int:
-        try:
-            with urllib.request.urlopen(self.address, timeout=10) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            return error.code
-
-    def kill_all(self) -> None:
-        for pid in self.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-
-
-def within(seconds: float, true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        time.sleep(0.05)
-    return true()
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in held]
-    for server in held:
-        server.close()
-    return ports
+from console.env import ROOT
+from tests.installation import STOP_SECONDS, Installation, fresh, within
 
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
-    port, sim_port, idp_port = free_ports(3)
-    state = Path(f"/tmp/halftide-test-{os.getpid()}-up")
-    own = {"HALFTIDE_STATE": str(state), "HALFTIDE_PORT": str(port),
-           "HALFTIDE_SIM_PORT": str(sim_port), "HALFTIDE_IDP_PORT": str(idp_port)}  # fmt: skip
-    # Nothing of the test run's own servers and settings: this installation brings its own.
-    bare = {name: value for name, value in os.environ.items() if not name.startswith(("HALFTIDE_", "DJANGO_"))}
-    bare.pop("DATABASE_URL", None)
-    bare.pop("REDIS_URL", None)
-    here = Installation({**bare, **own}, state, f"http://127.0.0.1:{port}")
+    here = fresh("up")
     try:
         here.up()
         yield here
     finally:
-        here.kill_all()
-        subprocess.run([sys.executable, "-m", "console.runner", "reset"], cwd=ROOT, env=here.environment, check=True)
+        here.reset()
 
 
 def test_the_page_answers(installation: Installation) -> None:
@@ -119,7 +33,7 @@ def test_a_command_beside_it_finds_database_and_queue_by_itself(installation: In
         [sys.executable, "manage.py", "shell", "--no-imports", "-c", look],
         cwd=ROOT, env=bare, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    runtime = read_env_file(installation.state / "runtime.env")
+    runtime = installation.runtime()
     host, redis = done.stdout.split()
     assert host in runtime["DATABASE_URL"]
     assert redis == runtime["REDIS_URL"]
