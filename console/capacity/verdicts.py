@@ -15,6 +15,7 @@ from console.capacity.models import PodVerdict
 Verdict = PodVerdict.Verdict
 
 DOOMED = (Verdict.KILLED, Verdict.NEVER_STOPPED)
+ROUNDING = timedelta(seconds=2)  # Kubernetes writes ends and deletions in whole seconds, each cut off
 SIGKILLED = 137  # 128 + SIGKILL: what a container runtime reports of a process that had to be killed
 
 
@@ -60,10 +61,11 @@ def blocked(fate: Fate, budget: str) -> Fate:
 
 def ended(fate: Fate, at: datetime, exit_code: int | None) -> Fate:
     """Its terminated state was seen. A budget that was overridden stays the verdict: it says what the end was owed to."""
+    at = max(at, fate.told_at) if fate.told_at is not None else at  # cut off to the second, it may come out before the telling
     seen = replace(fate, ended_at=at, exit_code=exit_code)
     if fate.verdict == Verdict.BUDGET_OVERRIDDEN:
         return seen
-    used_up = fate.told_at is not None and at - fate.told_at >= timedelta(seconds=fate.given_grace)
+    used_up = fate.told_at is not None and at - fate.told_at >= timedelta(seconds=fate.given_grace) - ROUNDING
     return replace(seen, verdict=Verdict.KILLED if exit_code == SIGKILLED and used_up else Verdict.FINISHED)
 
 

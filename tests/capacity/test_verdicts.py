@@ -26,6 +26,7 @@ def told(fate: Fate, grace: int = 60) -> Fate:
         (11, 0, Verdict.FINISHED),
         (11, 3, Verdict.FINISHED),
         (20, 137, Verdict.FINISHED),
+        (58, 137, Verdict.KILLED),
         (60, 137, Verdict.KILLED),
         (61, 143, Verdict.FINISHED),
     ],
@@ -33,6 +34,11 @@ def told(fate: Fate, grace: int = 60) -> Fate:
 def test_137_means_killed_only_once_the_grace_was_over(seconds, code, verdict):
     """Before that, it is the pod's own end: killed for its memory, for example."""
     assert verdicts.ended(told(NEW), START + timedelta(seconds=seconds), code).verdict == verdict
+
+
+def test_an_end_written_in_whole_seconds_never_comes_before_the_telling():
+    late = verdicts.told(NEW, START + timedelta(milliseconds=700), 60)
+    assert verdicts.ended(late, START, 0).ended_at == late.told_at
 
 
 def test_an_overridden_budget_stays_the_verdict_whatever_the_end():
