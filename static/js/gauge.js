@@ -26,8 +26,9 @@ export const keepGauge = (panel) => {
   };
   const release = (keepBox = false) => {
     clearTimeout(timer);
-    [base, timer] = [null, null];
     letGo();
+    [base, timer] = [null, null];
+    if (!keepBox) box.removeAttribute("aria-invalid");
     sync(keepBox);
   };
   const drop = () => {
@@ -63,7 +64,6 @@ export const keepGauge = (panel) => {
     if (timer !== null) { base = answer.ok ? String(answer.body.revision) : base; return; } // moved again meanwhile
     if (!answer.ok) return refuse(answer, want, from);
     release();
-    box.removeAttribute("aria-invalid");
     if (from !== answer.body.desired) tell(`Target set to ${answer.body.desired}.`, "", "i-check", [["Undo", () => settle(from)]]);
   };
   const settle = (want, on = base ?? facts(panel).revision) => {
@@ -87,6 +87,6 @@ export const keepGauge = (panel) => {
   box.addEventListener("change", () => later(box.value));
   box.addEventListener("keydown", (event) => { if (event.key === "Escape") drop(); });
   form.addEventListener("submit", (event) => { event.preventDefault(); by = "box"; later(box.value); });
-  document.addEventListener("halftide:panel", () => { if (base === null) sync(); });
+  document.addEventListener("halftide:panel", () => { if (base === null) sync(box.hasAttribute("aria-invalid")); });
   sync(box.hasAttribute("aria-invalid"));
 };
