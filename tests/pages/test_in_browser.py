@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Page, WebSocketRoute, expect, sync_playwright
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect, sync_playwright
 
 from console.accounts.models import Role
 from console.accounts.services import actor_for_session
@@ -71,20 +71,27 @@ class Desk:
         return [body.split("&", 1)[1] for url, body in self.requests if url.endswith("/target")]
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for this file; its driver keeps a loop in this thread, in which Django would else refuse to read rows."""
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as driver:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield browser
+        browser.close()
+
+
 @pytest.fixture
-def desk(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps a loop in this thread
+def desk(chromium: Browser, transactional_db: None, live_server: Any) -> Iterator[Desk]:
     world.an_installation()
     cluster = world.a_cluster(world.a_pool())
     world.a_node(cluster, "gpu-preemptible-dp-51fb")
     client: Client = world.browser(world.a_person("olu", Role.OPERATOR, "aurora"))
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-        yield Desk(context.new_page(), live_server.url, cluster)
-        browser.close()
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+    yield Desk(context.new_page(), live_server.url, cluster)
+    context.close()
 
 
 def somebody_else_sets(desk: Desk, gpus: int) -> None:
