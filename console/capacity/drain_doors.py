@@ -28,13 +28,14 @@ class Keys:
     connection: Connection | None
     closed_why: str
     provider: str
+    observed: bool = False  # then not even a machine is ended
 
 
 def keys_of(cluster_id: UUID) -> Keys:
     cluster = Cluster.objects.get(pk=cluster_id)
     pool = Pool.objects.get(region=cluster.region_id, gpu_type=cluster.gpu_type_id)
     if cluster.mode == Cluster.Mode.OBSERVE:
-        return Keys(None, f"{cluster.name} is only observed: nothing is ever sent to it", pool.provider)
+        return Keys(None, f"{cluster.name} is only observed: nothing is ever sent to it", pool.provider, observed=True)
     try:
         return Keys(connection(cluster), "", pool.provider)
     except (Unavailable, KubeconfigRefused) as error:
@@ -50,6 +51,8 @@ async def open_doors(keys: Keys) -> AsyncIterator[Doors]:
         machines = await stack.enter_async_context(provider(keys.provider))
 
         async def end_machine(machine: Machine) -> bool | Failed:
+            if keys.observed:
+                return Failed(keys.closed_why)
             try:
                 await machines.terminate(machine.pk)
                 found = await machines.look_up(machine.pk)

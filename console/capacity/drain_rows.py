@@ -29,8 +29,12 @@ FATE_FIELDS = [field.name for field in fields(Fate) if field.name != "uid"]
 
 
 def due(cluster_id: UUID, now: datetime) -> list[Drain]:
-    """A cluster's drains whose time has come, the longest due first, with their machines and verdicts. Two queries."""
-    rows = Drain.objects.filter(cluster_id=cluster_id, due_at__lte=now).select_related("machine").prefetch_related("verdicts")
+    """A cluster's drains whose time has come, the longest due first, with their machines and verdicts. Two queries.
+
+    Those of a cluster that is only observed wait until somebody lets Halftide act again.
+    """
+    rows = Drain.objects.filter(cluster=cluster_id, cluster__mode=Cluster.Mode.ACT, due_at__lte=now)
+    rows = rows.select_related("machine").prefetch_related("verdicts")
     return list(rows.order_by("due_at", "pk")[:AT_ONCE])
 
 

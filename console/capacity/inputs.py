@@ -70,12 +70,16 @@ def cluster_views(clusters: Sequence[Cluster], switch: Automation, now: datetime
 
 
 def machine_views(pool: Pool, clusters: Sequence[Cluster], listing: Listing | None, now: datetime) -> list[MachineView]:
-    """Machines that count or are on their way out, and nodes that outlived theirs. Four queries."""
+    """Machines that count or are on their way out, and nodes that outlived theirs. Four queries.
+
+    Not those that were asked for before their cluster was only observed: they are not sent, and must not hold up the pool.
+    """
     ids = [cluster.pk for cluster in clusters]
     nodes = {node.machine_id: node for node in Node.objects.filter(cluster__in=ids, machine__isnull=False)}
+    unsent = Q(state=Machine.State.ASKED, cluster__in=[each.pk for each in clusters if each.mode == Cluster.Mode.OBSERVE])
     outlived = Q(state__in=Missing, gone_at__lt=now - SETTLES, pk__in=nodes)
     here = Q(state__in=(*Machine.ALIVE, Machine.State.LEAVING))
-    machines = list(Machine.objects.filter(machines_of(pool)).filter(here | outlived).order_by("pk"))
+    machines = list(Machine.objects.filter(machines_of(pool)).filter(here | outlived).exclude(unsent).order_by("pk"))
     draining, kept = _drains(machines, clusters, now)
     losses = _losses(ids, now)
     return [

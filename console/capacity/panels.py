@@ -152,6 +152,14 @@ def _note(picture: Picture) -> SafeString:
     return _template("capacity/_note.html", cluster=picture.cluster)
 
 
+MOST_WOULD = 20  # sentences of what would be done; beyond, their number says it
+
+
+def _would(picture: Picture) -> SafeString:
+    more = max(0, len(picture.would) - MOST_WOULD)
+    return _template("capacity/_would.html", would=picture.would[:MOST_WOULD], more=more)
+
+
 def _strip(picture: Picture) -> SafeString:
     states = Counter(line.state for line in picture.lines)
     counts = {state: states[state] for state in ICONS}
@@ -189,6 +197,7 @@ PARTS: dict[str, Callable[[Picture], SafeString]] = {
     "status": _status,
     "facts": _facts,
     "note": _note,
+    "would": _would,
     "figure": _figure,
     "gauge": _gauge,
     "below": _below,

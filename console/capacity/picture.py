@@ -12,7 +12,9 @@ from console.capacity import queries
 from console.capacity.difference import Difference
 from console.capacity.lines import Line, lines
 from console.capacity.models import Drain
+from console.capacity.observing import would_do
 from console.capacity.queries import Offer
+from console.capacity.would import Would
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 
@@ -27,6 +29,7 @@ class Picture:
     offer: Offer
     price: Price
     lines: tuple[Line, ...]
+    would: tuple[Would, ...] = ()  # only where the cluster is observed
 
     @property
     def step(self) -> int:
@@ -71,6 +74,7 @@ class Picture:
 def read(cluster: Cluster, now: datetime) -> Picture:
     """The picture of one cluster as it stands. `cluster` comes with its region and GPU type."""
     pool = queries.pool_of(cluster)
+    observed = cluster.mode == Cluster.Mode.OBSERVE and cluster.status == Cluster.Status.READY
     return Picture(
         cluster=cluster,
         now=now,
@@ -78,6 +82,7 @@ def read(cluster: Cluster, now: datetime) -> Picture:
         offer=queries.offer(pool),
         price=prices(now).get(cluster.gpu_type_id, FREE),
         lines=tuple(read_lines(cluster.pk)),
+        would=would_do(cluster, pool, now) if observed else (),
     )
 
 

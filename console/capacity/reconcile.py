@@ -154,17 +154,20 @@ def _may_try(backoff: Backoff, now: datetime) -> bool:
 
 def _orders(pool: Pool) -> list[Order]:
     """Every launch that is committed and not confirmed by the provider, this round's and older ones, by their own tokens."""
-    asked = Machine.objects.filter(machines_of(pool)).filter(state=Machine.State.ASKED, cluster__status=Cluster.Status.READY)
+    asked = Machine.objects.filter(machines_of(pool)).filter(
+        state=Machine.State.ASKED, cluster__status=Cluster.Status.READY, cluster__mode=Cluster.Mode.ACT
+    )
     return [applying.order(pool, machine) for machine in asked.order_by("asked_at", "pk")]
 
 
 def _ends(pool: Pool, heard: Heard) -> set[UUID]:
     """Machines to terminate: those leaving without a drain, and those the provider still has that we gave up or know as gone."""
-    leaving = Machine.objects.filter(machines_of(pool)).filter(state=Machine.State.LEAVING)
+    leaving = Machine.objects.filter(machines_of(pool)).filter(state=Machine.State.LEAVING, cluster__mode=Cluster.Mode.ACT)
     ends = set(leaving.exclude(drains__state__in=Drain.OPEN).values_list("pk", flat=True))
     if heard.listing is not None:
         there = [token for token, given in heard.listing.machines.items() if given.there]
-        ends.update(Machine.objects.filter(pk__in=there, state__in=Missing).values_list("pk", flat=True))
+        left_over = Machine.objects.filter(pk__in=there, state__in=Missing, cluster__mode=Cluster.Mode.ACT)
+        ends.update(left_over.values_list("pk", flat=True))
     return ends
 
 

@@ -34,7 +34,9 @@ def due(now: datetime) -> list[Hint]:
     wanted = Q(due_at=None) | Q(due_at__lte=now) | Exists(PoolWake.objects.filter(pool=OuterRef("pk")))
     with transaction.atomic():
         pools = Pool.objects.select_for_update(skip_locked=True).filter(wanted).order_by("pk")
-        drains = Drain.objects.select_for_update(skip_locked=True).filter(due_at__lte=now).order_by("due_at")[:MOST]
+        observed = Cluster.objects.filter(mode=Cluster.Mode.OBSERVE)
+        drains = Drain.objects.select_for_update(skip_locked=True).filter(due_at__lte=now).exclude(cluster__in=observed)
+        drains = drains.order_by("due_at")[:MOST]
         creating = Cluster.objects.select_for_update(skip_locked=True).filter(status=Cluster.Status.CREATING).order_by("pk")
         clusters = dict.fromkeys(drains.values_list("cluster_id", flat=True))
         return [

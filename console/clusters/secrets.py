@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from dataclasses import replace
 
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
@@ -34,5 +35,9 @@ def opened(cluster: Cluster) -> str:
 
 
 def connection(cluster: Cluster) -> Connection:
-    """How to reach the cluster's API. Raises Unavailable, or kube's KubeconfigRefused."""
-    return kubeconfig.parse(opened(cluster), allowed_commands=settings.KUBECONFIG_COMMANDS)
+    """How to reach the cluster's API, in *observe* for reading only. Raises Unavailable, or kube's KubeconfigRefused.
+
+    Every way to Kubernetes begins here, so here alone it is made sure that what is observed is never written to (DESIGN 6).
+    """
+    found = kubeconfig.parse(opened(cluster), allowed_commands=settings.KUBECONFIG_COMMANDS)
+    return replace(found, read_only=cluster.mode == Cluster.Mode.OBSERVE)

@@ -22,11 +22,12 @@ import orjson
 
 from console.kube.answers import Answer, error_of, is_budget, loads, retry_after
 from console.kube.credentials import auth, tls
-from console.kube.errors import Throttled, Unreachable
+from console.kube.errors import ReadOnly, Throttled, Unreachable
 from console.kube.kubeconfig import Connection
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON = "application/json"
+READS = frozenset({"GET", "HEAD"})
 
 # An HTTP Date has whole seconds, cut off; half a second more is right on average.
 _DATE_ROUNDING = 0.5
@@ -53,6 +54,7 @@ class Api:
         clock: Callable[[], datetime] = utc_now,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._read_only = connection.read_only
         self._timeout = timeout
         self._clock = clock
         self._pause = pause
@@ -88,11 +90,14 @@ class Api:
         body: object = None,
         content_type: str = JSON,
     ) -> Answer:
-        """One request and its answer, a refusal included. Raises Unreachable, Unauthorized (no token) or Throttled only.
+        """One request and its answer, a refusal included. Raises Unreachable, Unauthorized (no token) or Throttled only,
+        and ReadOnly, before anything is sent, for a write on a connection that is for reading only.
 
         A throttling server is asked again after what it says, at least, while that fits into the time-out
         (kubernetes/client-go#222). A disruption budget's 429 is no throttling and comes back as the answer it is.
         """
+        if self._read_only and method not in READS:
+            raise ReadOnly("This cluster is only observed: nothing is ever sent to it.")
         content = None if body is None else orjson.dumps(body)
         headers = {} if content is None else {"Content-Type": content_type}
         request = self._http.build_request(method, path, params=params, content=content, headers=headers)

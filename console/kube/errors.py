@@ -55,6 +55,10 @@ class Garbage(KubeError):
     """Bytes that are no Kubernetes JSON: a proxy's page, half an object, an object without identity."""
 
 
+class ReadOnly(KubeError):
+    """A write on a connection that is for reading only. Nothing was sent."""
+
+
 class Stale(KubeError):
     """A list older than what we have already seen. Nothing may be removed because of it."""
 

@@ -53,6 +53,7 @@ class Connection:
     client_cert: str | None = None
     client_key: str | None = field(default=None, repr=False)
     command: Command | None = field(default=None, repr=False)
+    read_only: bool = False  # ours, not the kubeconfig's: whoever opens it can send no write, whatever they try
 
     def to_kubeconfig(self, name: str) -> str:
         """A kubeconfig with one context called `name`, everything in it embedded except a token file."""

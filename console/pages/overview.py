@@ -54,6 +54,7 @@ class Opened:
             "step": self.picture.step,
             "node_count": len(self.picture.lines),
             "may_operate": self.may_operate,
+            "may_administer": self.actor.may(self.cluster.project_id, Role.ADMIN),
             "may_reclaim": self.actor.fleet_operator,
         }
 

@@ -31,8 +31,13 @@ def overview(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     return show_overview(request, cluster_id)
 
 
-def show_overview(request: HttpRequest, cluster_id: UUID, problem: DomainError | None = None) -> HttpResponse:
-    """The page, or the page with what went wrong and what was typed, so that a form without scripts loses nothing."""
+def show_overview(
+    request: HttpRequest, cluster_id: UUID, problem: DomainError | None = None, mode_problem: DomainError | None = None
+) -> HttpResponse:
+    """The page, or the page with what went wrong and what was typed, so that a form without scripts loses nothing.
+
+    `problem` stands at the gauge, `mode_problem` at the form for observe or act.
+    """
     found = page.opened(actor_of(request), cluster_id)
     context = {
         **found.shown("overview"),
@@ -42,8 +47,10 @@ def show_overview(request: HttpRequest, cluster_id: UUID, problem: DomainError |
         "ranges": charts.RANGES,
         "problem": problem,
         "typed": request.POST.get("gpus", "") if problem else "",
+        "mode_problem": mode_problem,
     }
-    return render(request, "pages/cluster.html", context, status=problem.status if problem else 200)
+    wrong = problem or mode_problem
+    return render(request, "pages/cluster.html", context, status=wrong.status if wrong else 200)
 
 
 @signed_in

@@ -41,12 +41,15 @@ WRITERS = 4  # threads, and so database connections, for all clusters of a proce
 LONGEST_PAUSE = 30.0  # seconds before a watch that fell over is started again, at most
 
 
+Door = tuple[bytes, str]  # kubeconfig and mode: where either changes, the watch begins again with a connection that fits
+
+
 @dataclass
 class Shift:
     """One cluster that is ours for now."""
 
     held: Held
-    kubeconfig: bytes
+    door: Door
     task: asyncio.Task[None]
     renewed: float
 
@@ -77,7 +80,7 @@ class Shifts:
 
     async def _round(self) -> None:
         there, taken = await self._leases.call(census)
-        over = [found for found, ours in self._shifts.items() if ours.task.done() or there.get(found) != ours.kubeconfig]
+        over = [found for found, ours in self._shifts.items() if ours.task.done() or there.get(found) != ours.door]
         for cluster_id in over:
             await self._drop(cluster_id)
         for cluster_id, shift in self._shifts.items():
@@ -140,20 +143,20 @@ class Shifts:
         self._leases.close()
 
 
-def census() -> tuple[dict[UUID, bytes], set[UUID]]:
-    """Kubeconfigs by cluster, of those that have one, and which of them somebody watches.
+def census() -> tuple[dict[UUID, Door], set[UUID]]:
+    """Kubeconfig and mode by cluster, of those that have one, and which of them somebody watches.
 
     A lease whose process died beside us is given back here: its successor is up in two seconds, and in the rest of the fifteen
     a drain's pods would end unseen. Where we err, the fence keeps the two apart.
     """
-    rows = Cluster.objects.filter(kubeconfig__isnull=False).values_list("pk", "kubeconfig")
+    rows = Cluster.objects.filter(kubeconfig__isnull=False).values_list("pk", "kubeconfig", "mode")
     taken: set[UUID] = set()
     for lease in Lease.objects.filter(kind=LEASE, until__gt=Now()):
         if died_here(lease.owner):
             leases.release(Held(lease.kind, lease.object_id, lease.owner, lease.fence))
         else:
             taken.add(lease.object_id)
-    return {pk: bytes(kubeconfig) for pk, kubeconfig in rows if kubeconfig}, taken
+    return {pk: (bytes(kubeconfig), mode) for pk, kubeconfig, mode in rows if kubeconfig}, taken
 
 
 def neighbourhood() -> str:
