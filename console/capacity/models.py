@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 
+from console.accounts.models import Project
 from console.clusters.models import Cluster, GpuType, Machine, Region
 from console.timeline.models import Revised, Stream
 
@@ -152,6 +153,15 @@ class PodVerdict(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["drain", "pod_uid"], name="verdict_once_per_pod")]
+
+
+class Quota(models.Model):
+    """Preemptible GPUs that all clusters of a project may ask for together; without a row settings.QUOTA_GPUS counts."""
+
+    project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="quota")
+    gpus = models.PositiveIntegerField()
+    set_by = models.CharField(max_length=200)
+    set_at = models.DateTimeField()
 
 
 class Automation(models.Model):

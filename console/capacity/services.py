@@ -4,9 +4,6 @@ Nothing here speaks to a provider or to Kubernetes: a change is committed, the p
 (DESIGN 4).
 """
 
-from django.conf import settings
-from django.db.models import Sum
-
 from console.accounts.access import Actor
 from console.accounts.models import Project, Role
 from console.accounts.services import audit
@@ -14,6 +11,7 @@ from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_
 from console.capacity.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.models import Automation, Pool
+from console.capacity.quotas import set_quota, within_quota
 from console.capacity.reclaims import cordon, reclaim
 from console.capacity.wakes import wake, wake_pool
 from console.capacity.who import doer
@@ -31,6 +29,7 @@ __all__ = [
     "node_uncordoned_by_person",
     "pod_ended",
     "reclaim",
+    "set_quota",
     "set_standard",
     "set_target",
     "switch",
@@ -58,7 +57,7 @@ def set_target(actor: Actor, cluster: Cluster, gpus: int, based_on: int | None =
         if based_on is not None and based_on < mine.target_revision:
             raise _overtaken(mine)
         if gpus > before:
-            _within_quota(mine.project, gpus, before)
+            within_quota(mine.project, gpus, before)
         mine.desired_preemptible_gpus = gpus
         mine.target_set_by, mine.target_set_at = actor.name, made.now
         made.save(mine.stream, mine, "desired_preemptible_gpus", "target_set_by", "target_set_at")
@@ -108,7 +107,7 @@ def create_cluster(
         )  # two of one name at a time would meet at the constraint
         if Cluster.objects.filter(project=project, name=name).exists():
             raise Conflict(f"{project.name} has a cluster named {name} already.", param="name", code="name_taken")
-        _within_quota(project, preemptible, 0)
+        within_quota(project, preemptible, 0)
         cluster = Cluster(
             project=project,
             name=name,
@@ -174,20 +173,6 @@ def _overtaken(cluster: Cluster) -> Conflict:
         target_revision=cluster.target_revision,
         set_by=cluster.target_set_by,
     )
-
-
-def _within_quota(project: Project, gpus: int, before: int) -> None:
-    """What all clusters of a project ask for stays within the setting. The project's row is the lock: clusters share it."""
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    asked = Cluster.objects.filter(project=project).aggregate(sum=Sum("desired_preemptible_gpus"))["sum"] or 0
-    left = max(0, settings.QUOTA_GPUS - (asked - before))
-    if gpus > left:
-        raise Unprocessable(
-            f"{project.name} may ask for {settings.QUOTA_GPUS} preemptible GPUs in all; {left} are left for this cluster.",
-            param=GPUS_PARAM,
-            code="quota",
-            most=left,
-        )
 
 
 def _no_such_pool() -> Unprocessable:
