@@ -58,7 +58,7 @@ def _write(target: Path, content: bytes) -> None:
 
 
 class PlotlyFinder(BaseFinder):
-    """Lets staticfiles and WhiteNoise see the made folder under `vendor/plotly/`."""
+    """Lets staticfiles and the static file server see the made folder under `vendor/plotly/`."""
 
     def __init__(self) -> None:
         source = settings.PLOTLY_FILES / BUNDLE
