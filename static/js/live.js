@@ -5,11 +5,11 @@ import { setHeard, setLight } from "./lights.js";
 import { applyCell, applyDrain, applyNode, applyPanel, takeAway } from "./parts.js";
 import { clock, noteServerTime, serverNow } from "./times.js";
 
-const POLL = 5000, SILENT = 12000, LONGEST = 15000;
+const POLL = 5000, SILENT = 12000, LONGEST = 5000;
 const main = document.querySelector("main[data-cluster]");
 const epoch = main.dataset.epoch, cluster = main.dataset.cluster;
 let revision = +main.dataset.revision;
-let socket = null, tries = 0, heardAt = serverNow(), lastFrame = Date.now(), polling = null, over = false, openedAt = null;
+let socket = null, tries = 0, heardAt = serverNow(), lastFrame = Date.now(), polling = null, polled = false, over = false, openedAt = null;
 
 const KINDS = {
   entry: (row) => applyEntry(row.html),
@@ -38,6 +38,7 @@ const stop = (light) => {
   setLight(light);
 };
 const poll = async () => {
+  polled = true; // from here on its own light stands, until a socket speaks again
   try {
     const answer = await fetch(`/clusters/${cluster}/updates?since=${revision}&epoch=${epoch}`, { headers: { Accept: "application/json" } });
     if (answer.status === 401) return stop("out");
@@ -51,7 +52,7 @@ const poll = async () => {
 };
 const retry = () => {
   if (over) return;
-  setLight("reconnecting", heardAt, "What is missed is fetched before it says Live again");
+  if (!polled) setLight("reconnecting", heardAt, "What is missed is fetched before it says Live again");
   polling ??= setInterval(poll, POLL);
   setTimeout(connect, Math.min(LONGEST, 500 * 2 ** tries) * (0.8 + Math.random() * 0.4));
   tries += 1;
@@ -63,7 +64,7 @@ const connect = () => {
   mine.addEventListener("message", (event) => {
     take(JSON.parse(event.data));
     clearInterval(polling);
-    [polling, tries, openedAt] = [null, 0, openedAt ?? serverNow()];
+    [polling, polled, tries, openedAt] = [null, false, 0, openedAt ?? serverNow()];
     setLight("live", openedAt, `Connected since ${clock(openedAt)} UTC, revision ${revision}`);
   });
   mine.addEventListener("close", (event) => {
