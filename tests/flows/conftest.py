@@ -21,7 +21,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack() -> Iterator[Installation]:
     """Machines boot in a second, other tenants keep quiet, a drain has half a minute."""
     here = fresh("flows", HALFTIDE_SIM_BOOT_SECONDS="1", HALFTIDE_SIM_DEMAND="off", HALFTIDE_DRAIN_WINDOW="30")
@@ -42,8 +42,9 @@ def settled(here: Installation) -> bool:
     return bool(found["behind"] == 0)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
+    """For this folder only: Playwright's loop runs in this thread, and tests of other folders must find none."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
