@@ -57,6 +57,14 @@ def key_role(key: Role, owner: Role | None) -> Role | None:
     return None if owner is None else min(key, owner)
 
 
+def key_operates_fleet(owner: Actor, role: Role) -> bool:
+    """Whether a key may do what fleet operators may: its owner is one now, and the key itself (`role`, as it counts) may act.
+
+    It stays in its project all the same: a cluster of another one is not there for it.
+    """
+    return owner.fleet_operator and role >= Role.OPERATOR
+
+
 def actor_for_key(secret: str, address: str | None, now: datetime) -> Actor:
     """Raises NotSignedIn for a key that is unknown, revoked, or whose owner has lost the project."""
     key = (
@@ -73,7 +81,8 @@ def actor_for_key(secret: str, address: str | None, now: datetime) -> Actor:
     if key.last_used_at is None or now - key.last_used_at >= LAST_USED_EVERY:
         due = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_EVERY)
         ApiKey.objects.filter(due, pk=key.pk).update(last_used_at=now)
-    return Actor(user=key.owner, key=key, address=address, roles={key.project_id: role})
+    operates = key_operates_fleet(owner, role)
+    return Actor(user=key.owner, key=key, address=address, roles={key.project_id: role}, fleet_operator=operates)
 
 
 def actor_for_authorization(header: str, address: str | None) -> Actor:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from console.capacity.enqueue import enqueue_on_commit
-from console.capacity.models import Drain
+from console.capacity.models import Drain, Reclaim
 from console.clusters.changes import count_allocated
 from console.clusters.models import Cluster, Machine, Node
 from console.timeline.changes import HALFTIDE, Actor, Change
@@ -42,6 +42,7 @@ def start_drains(
     *,
     deadline: datetime | None = None,
     actor: Actor = HALFTIDE,
+    reclaim: Reclaim | None = None,
 ) -> list[Drain]:
     """Write that machines of a cluster shall go, each as an open drain that is due now. Nothing is sent from here.
 
@@ -57,9 +58,9 @@ def start_drains(
     for start in starts:
         drain = known.get(start.machine.pk)
         if drain is None:
-            drain = known[start.machine.pk] = _new(made, cluster, start, asked_by, now, until, actor)
+            drain = known[start.machine.pk] = _new(made, cluster, start, asked_by, now, until, actor, reclaim)
         else:
-            _second_notice(made, cluster, drain, start, until, actor)
+            _second_notice(made, cluster, drain, start, until, actor, reclaim)
         drains.append(drain)
     count_allocated(made, cluster)
     wake_drains(cluster.pk)
@@ -84,7 +85,16 @@ def start_drain(
     return start_drains(made, cluster, [start], asked_by, now, deadline=deadline, actor=actor)[0]
 
 
-def _new(made: Change, cluster: Cluster, start: Start, asked_by: str, now: datetime, until: datetime, actor: Actor) -> Drain:
+def _new(
+    made: Change,
+    cluster: Cluster,
+    start: Start,
+    asked_by: str,
+    now: datetime,
+    until: datetime,
+    actor: Actor,
+    reclaim: Reclaim | None,
+) -> Drain:
     machine, node = start.machine, start.node
     drain = Drain(
         cluster=cluster,
@@ -94,6 +104,7 @@ def _new(made: Change, cluster: Cluster, start: Start, asked_by: str, now: datet
         cause=start.cause,
         why=start.why[:300],
         asked_by=asked_by[:200],
+        reclaim=reclaim,
         started_at=now,
         deadline=until,
         due_at=now,
@@ -108,7 +119,9 @@ def _new(made: Change, cluster: Cluster, start: Start, asked_by: str, now: datet
     return drain
 
 
-def _second_notice(made: Change, cluster: Cluster, drain: Drain, start: Start, until: datetime, actor: Actor) -> None:
+def _second_notice(
+    made: Change, cluster: Cluster, drain: Drain, start: Start, until: datetime, actor: Actor, reclaim: Reclaim | None
+) -> None:
     """The deadline moves earlier or not at all; a preemption is stronger than what was going on, and is announced."""
     stronger = start.cause == Cause.PREEMPTED and drain.cause != Cause.PREEMPTED
     if until >= drain.deadline and not stronger:
@@ -117,8 +130,8 @@ def _second_notice(made: Change, cluster: Cluster, drain: Drain, start: Start, u
     drain.due_at = made.now
     made.save(cluster.stream, drain, "deadline", "due_at")
     if stronger:
-        drain.cause, drain.why, drain.announced_at = start.cause, start.why[:300], None
-        made.save(cluster.stream, drain, "cause", "why", "announced_at")
+        drain.cause, drain.why, drain.announced_at, drain.reclaim = start.cause, start.why[:300], None, reclaim
+        made.save(cluster.stream, drain, "cause", "why", "announced_at", "reclaim")
         _announce(made, cluster, drain, actor)
         return
     for entry in Entry.objects.filter(stream=cluster.stream, own_event=event_name(drain.pk, drain.cause)):

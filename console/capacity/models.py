@@ -66,6 +66,41 @@ class Wait(models.Model):
     refused_until = models.DateTimeField(null=True)  # until then it is not asked again
 
 
+class Reclaim(models.Model):
+    """One ask to take preemptible machines of a cluster back now, and what was answered. A drill ends with a report (`drill`)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="reclaims")
+    asked_at = models.DateTimeField()
+    asked_by = models.CharField(max_length=200)
+    num_gpus = models.PositiveIntegerField(null=True)  # None: nodes were named
+    drill = models.BooleanField(default=False)
+    key = models.CharField(max_length=255, null=True)  # the caller's Idempotency-Key: the same key gets the same answer
+    body_hash = models.CharField(max_length=64)  # of what was asked: the same key with another body is refused
+    answer = models.JSONField()
+    finished_at = models.DateTimeField(null=True)  # of a drill: its machines are gone and replaced
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster", "-asked_at"], name="reclaim_cluster_asked"),
+            models.Index(fields=["id"], name="drill_running", condition=models.Q(drill=True, finished_at__isnull=True)),
+        ]
+        constraints = [models.UniqueConstraint(fields=["cluster", "key"], name="reclaim_once_per_key")]
+
+
+class RefusedNotices(models.Model):
+    """How often notices for nodes of a cluster were refused: a counter for each place they come from and each reason."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="refused_notices")
+    source = models.CharField(max_length=8)  # asked: by a person or a system; node: a taint or condition of its own
+    reason = models.CharField(max_length=20)
+    count = models.PositiveBigIntegerField(default=0)
+    last_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "source", "reason"], name="refused_notices_once")]
+
+
 class Drain(Revised):
     """cordoned → announced → terminating → drained | timed out → removed, as a row that any worker can take further."""
 
@@ -94,6 +129,7 @@ class Drain(Revised):
     cause = models.CharField(max_length=12, choices=Cause)
     why = models.CharField(max_length=300)  # the sentence's second half: "atlas-serve needs 8 standard GPUs"
     asked_by = models.CharField(max_length=200, blank=True)
+    reclaim = models.ForeignKey(Reclaim, null=True, on_delete=models.PROTECT, related_name="drains")
     state = models.CharField(max_length=12, choices=State, default=State.ASKED)
     started_at = models.DateTimeField()
     deadline = models.DateTimeField()
@@ -114,6 +150,7 @@ class Drain(Revised):
         indexes = [
             models.Index(fields=["due_at"], name="drain_due", condition=models.Q(due_at__isnull=False)),
             models.Index(fields=["cluster", "revision"], name="drain_cluster_revision"),
+            models.Index(fields=["cluster", "-started_at", "-id"], name="drain_cluster_started"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -13,8 +13,10 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from console.capacity import drills
 from console.capacity.enqueue import enqueue
 from console.capacity.models import Drain, Pool, PoolWake
+from console.capacity.notices import heed_waiting
 from console.capacity.providers import provider as provider_named
 from console.capacity.providers.base import PoolState, Provider, ProviderError
 from console.capacity.wakes import RECONCILE, wake
@@ -54,6 +56,8 @@ def sweep(now: datetime, open_provider: Callable[[str], Provider] = provider_nam
     names = set(Pool.objects.values_list("provider", flat=True))
     for name in sorted(names):
         notice(name, _poll(open_provider(name)), now)
+    heed_waiting(now)
+    drills.finish(now)
 
 
 def _poll(provider: Provider) -> list[PoolState]:

@@ -181,13 +181,17 @@ class Node(Revised):
     cordoned_by = models.CharField(max_length=200, blank=True)  # our mark's value; empty on a person's cordon by kubectl
     draining = models.BooleanField(default=False)  # a drain of ours is open
     startup_pending = models.BooleanField(default=False)
+    notice = models.CharField(max_length=64, blank=True)  # the cloud's word that it goes: a name in fixtures/notices.json
     created_at = models.DateTimeField()
     kubelet_version = models.CharField(max_length=32, blank=True)
     internal_ip = models.CharField(max_length=45, blank=True)
     resource_version = models.CharField(max_length=32)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "revision"], name="node_cluster_revision")]
+        indexes = [
+            models.Index(fields=["cluster", "revision"], name="node_cluster_revision"),
+            models.Index(fields=["cluster"], name="node_noticed", condition=~models.Q(notice="")),
+        ]
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="node_once_per_uid")]
 
     @property

@@ -55,7 +55,7 @@ def reclaim(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
     cluster = get_cluster(actor, cluster_id)
     try:
         gpus = whole_number(request.POST.get("gpus", ""), "gpus", "What to reclaim")
-        services.reclaim(actor, cluster, gpus)
+        services.reclaim(actor, cluster, gpus, drill=request.POST.get("drill") == "1")
     except MENDABLE as error:
         return _mend(request, cluster_id, error)
     return _done(request, cluster)

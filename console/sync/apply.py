@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from uuid import UUID
 
+from console.capacity.services import notice_of
 from console.kube import marks
 from console.kube.shapes import EventShape, NodeShape, PodShape, Shape
 
@@ -29,6 +30,7 @@ class NodeView:
     unschedulable: bool
     mark: str
     startup_pending: bool
+    notice: str
     kubelet_version: str
     internal_ip: str
     machine: UUID | None
@@ -63,6 +65,7 @@ class NodeNews(Enum):
     CORDONED = auto()  # by somebody who is not us
     UNCORDONED = auto()  # by somebody who is not us
     RELABELLED = auto()  # its compute class, by hand
+    NOTICED = auto()  # its cloud says that the machine goes
 
 
 View = NodeView | PodView | tuple[object, ...]
@@ -92,6 +95,7 @@ def node_view(shape: NodeShape) -> NodeView:
         unschedulable=shape.unschedulable,
         mark=shape.annotations.get(marks.CORDONED_BY, "")[:200],
         startup_pending=any(taint.key == marks.STARTUP_TAINT for taint in shape.taints),
+        notice=notice_of(shape),
         kubelet_version=shape.kubelet_version[:32],
         internal_ip=shape.internal_ip[:45],
         machine=_uuid(shape.labels.get(marks.MACHINE_LABEL, "")),
@@ -126,7 +130,8 @@ def node_news(before: NodeView | None, after: NodeView) -> tuple[NodeNews, ...]:
     lifted a cordon without one; where the mark went with it, we or our pages did it and have said so.
     """
     if before is None:
-        return (NodeNews.JOINED, *((NodeNews.READY,) if after.ready else ()))
+        noticed = (NodeNews.NOTICED,) if after.notice else ()
+        return (NodeNews.JOINED, *((NodeNews.READY,) if after.ready else ()), *noticed)
     news: list[NodeNews] = []
     if after.ready and not before.ready:
         news.append(NodeNews.READY)
@@ -138,6 +143,8 @@ def node_news(before: NodeView | None, after: NodeView) -> tuple[NodeNews, ...]:
         news.append(NodeNews.UNCORDONED)
     if before.machine and before.preemptible != after.preemptible:
         news.append(NodeNews.RELABELLED)
+    if after.notice and after.notice != before.notice:
+        news.append(NodeNews.NOTICED)
     return tuple(news)
 
 

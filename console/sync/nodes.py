@@ -49,6 +49,13 @@ class Nodes:
         """Nodes that a person opened in the middle of a drain."""
         return [told.row for told in self.told if told.news is NodeNews.UNCORDONED and told.row.draining]
 
+    @property
+    def noticed(self) -> list[tuple[Node, Machine | None]]:
+        """Nodes that their cloud has given notice to, and their machines; each once, as it is at the end of the batch."""
+        gone = {row.uid for row, _ in self.gone}
+        found = [told for told in self.told if told.news is NodeNews.NOTICED and told.row.notice and told.row.uid not in gone]
+        return list({told.row.uid: (told.row, told.machine) for told in found}.values())
+
 
 def apply(made: Change, cluster: Cluster, items: Sequence[Seen | Complete], seen_version: str, clock_offset: float) -> Nodes:
     """Write what a batch says of nodes. `seen_version`: up to which version this kind is already in the database.
@@ -151,6 +158,7 @@ def stored(row: Node) -> NodeView:
         unschedulable=row.unschedulable,
         mark=row.cordoned_by,
         startup_pending=row.startup_pending,
+        notice=row.notice,
         kubelet_version=row.kubelet_version,
         internal_ip=row.internal_ip,
         machine=row.machine_id,
@@ -172,6 +180,7 @@ def _fill(
         "unschedulable": seen.unschedulable,
         "cordoned_by": seen.mark,
         "startup_pending": seen.startup_pending,
+        "notice": seen.notice,
         "kubelet_version": seen.kubelet_version,
         "internal_ip": seen.internal_ip,
     }

@@ -97,6 +97,8 @@ def _version(kinds: dict[str, KindState], kind: Kind) -> str:
 
 def _tell_capacity(made: Change, cluster: Cluster, seen: nodes.Nodes, ended: list[capacity.PodEnd]) -> None:
     """Nodes before pods: the one order of locks."""
+    if seen.noticed:
+        capacity.heed(made, cluster, seen.noticed)
     for row in seen.uncordoned:
         capacity.node_uncordoned_by_person(made, cluster, row.uid)
     for row, _ in seen.gone:

@@ -6,9 +6,10 @@ import pytest
 
 from console.accounts.access import Actor
 from console.accounts.models import AuditRow, Role, User
-from console.capacity import reclaims
+from console.capacity import cordons
+from console.capacity.cordons import cordon
 from console.capacity.models import Drain
-from console.capacity.reclaims import cordon, reclaim
+from console.capacity.reclaims import reclaim
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 from console.http import Conflict, Forbidden, Unavailable, Unprocessable
 from console.kube import errors
@@ -40,7 +41,8 @@ def test_those_go_first_whose_loss_costs_least(olu):
     work(cluster, "busy", 60)
     work(cluster, "fresh", 2)
     Node.objects.filter(name="booting").update(ready=False)
-    drains = reclaim(olu, cluster, 24)
+    reclaim(olu, cluster, 24)
+    drains = Drain.objects.all()
     assert {drain.node_name for drain in drains} == {"booting", "idle", "fresh"}
     cluster.refresh_from_db()
     assert cluster.allocated_preemptible_gpus == 8
@@ -55,7 +57,7 @@ def test_standard_nodes_and_those_that_go_already_are_never_taken(olu):
     cluster = fleet("node-1", "node-2")
     add_node(cluster, "standard-1", ComputeClass.STANDARD)
     begin(cluster, "node-1")
-    assert [drain.node_name for drain in reclaim(olu, cluster, 8)] == ["node-2"]
+    assert [drain["node_name"] for drain in reclaim(olu, cluster, 8).answer["drains"]] == ["node-2"]
     with pytest.raises(Unprocessable, match="has 0 preemptible GPUs"):
         reclaim(olu, cluster, 8)
     assert not Drain.objects.filter(node_name="standard-1").exists()
@@ -102,8 +104,8 @@ class Asked:
 @pytest.fixture
 def api(monkeypatch) -> Asked:
     asked = Asked()
-    monkeypatch.setattr(reclaims, "Kube", asked)
-    monkeypatch.setattr(reclaims, "connection", lambda cluster: None)
+    monkeypatch.setattr(cordons, "Kube", asked)
+    monkeypatch.setattr(cordons, "connection", lambda cluster: None)
     return asked
 
 
@@ -159,5 +161,5 @@ def test_a_machine_that_never_became_a_node_is_reclaimed_first(olu):
     cluster = fleet("node-1", "node-2")
     Node.objects.filter(name="node-2").delete()
     Machine.objects.filter(node_name="node-2").update(state=Machine.State.BOOTING, first_ready_at=None)
-    drain = reclaim(olu, cluster, 8)[0]
+    drain = reclaim(olu, cluster, 8).drains.get()
     assert (drain.node_name, drain.node_uid) == ("node-2", "")
