@@ -16,9 +16,11 @@ from django.views.decorators.http import require_GET
 from console.accounts.access import public, signed_in
 from console.api.errors import NotAllowed, unknown_address
 from console.api.framework import api
+from console.api.preview import previews
 from console.api.routes import compute, people
 from console.http import answer
 
+api.add_router("/v1/compute", previews)  # first: "preview" is no drain's id
 api.add_router("/v1/compute", compute)
 api.add_router("", people)
 

@@ -29,6 +29,7 @@ OPERATIONS = [
     ("GET", ONE),
     ("PUT", ONE),
     ("GET", f"{ONE}/node_lifecycle_events"),
+    ("GET", f"{ONE}/drains/preview"),
     ("GET", "/v1/compute/regions"),
     ("GET", "/v1/projects"),
     ("GET", "/v3/whoami"),
