@@ -35,6 +35,31 @@ def test_a_key_has_the_lower_of_its_own_role_and_its_owners(mine, owners):
     assert key_role(mine, owners) == (None if owners is None else min(mine, owners))
 
 
+@pytest.mark.parametrize(
+    ("role", "operates", "may"),
+    [
+        (Role.OPERATOR, True, True),
+        (Role.ADMIN, True, True),
+        (Role.VIEWER, True, False),  # a key that may only look takes nothing back, whoever owns it
+        (Role.ADMIN, False, False),
+    ],
+)
+def test_a_key_operates_the_fleet_only_where_its_owner_does_and_it_may_act(project, owner, role, operates, may):
+    Grant.objects.create(user=owner, project=None, role=None, fleet_operator=operates, source="group", granted_at=NOW)
+    _, secret = create_key(None, project, owner, "ci", role, NOW)
+    assert actor_for_key(secret, None, NOW).fleet_operator is may
+
+
+def test_a_key_stops_operating_the_fleet_the_moment_its_owner_does(project, owner, key):
+    User.objects.update(fleet_operator=True)
+    assert actor_for_key(key[1], None, NOW).fleet_operator
+    Grant.objects.update(role=Role.VIEWER)
+    assert not actor_for_key(key[1], None, NOW).fleet_operator, "the key counts as a viewer's now"
+    Grant.objects.update(role=Role.OPERATOR)
+    User.objects.update(fleet_operator=False)
+    assert not actor_for_key(key[1], None, NOW).fleet_operator
+
+
 def test_the_secret_is_stored_nowhere(key):
     row, secret = key
     stored = ApiKey.objects.filter(pk=row.pk).values().get()

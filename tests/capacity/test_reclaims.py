@@ -1,14 +1,18 @@
 """What a person does to nodes: GPUs taken back at once, a node closed, a node opened."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 
 from console.accounts.access import Actor
 from console.accounts.models import AuditRow, Role, User
 from console.capacity import cordons
 from console.capacity.cordons import cordon
-from console.capacity.models import Drain
+from console.capacity.models import Drain, Reclaim, RefusedNotices
 from console.capacity.reclaims import reclaim
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 from console.http import Conflict, Forbidden, Unavailable, Unprocessable
@@ -163,3 +167,133 @@ def test_a_machine_that_never_became_a_node_is_reclaimed_first(olu):
     Machine.objects.filter(node_name="node-2").update(state=Machine.State.BOOTING, first_ready_at=None)
     drain = reclaim(olu, cluster, 8).drains.get()
     assert (drain.node_name, drain.node_uid) == ("node-2", "")
+
+
+def test_nodes_are_taken_back_by_name_and_their_drains_belong_to_the_reclaim(olu):
+    cluster = fleet("node-1", "node-2", "node-3")
+    row = reclaim(olu, cluster, nodes=["node-3", "node-1", "node-3"])
+    assert {drain["node_name"] for drain in row.answer["drains"]} == {"node-1", "node-3"}
+    assert {drain.node_name for drain in row.drains.all()} == {"node-1", "node-3"}
+    assert row.answer["refused"] == []
+    assert (row.asked_by, row.num_gpus, row.drill) == ("olu", None, False)
+    assert Entry.objects.filter(reason="TogetherPreempted").count() == 2
+    assert AuditRow.objects.get().after["gpus"] == 16
+
+
+WRONG = [
+    ("gpu-of-another-cluster", "unknown", "aurora-train has no node gpu-of-another-cluster."),
+    ("", "empty", "An empty name names no node."),
+    ("  ", "empty", "An empty name names no node."),
+    ("standard-1", "standard", "standard-1 is a standard node: it is never taken back."),
+    ("Not A Name", "malformed", '"Not A Name" cannot be the name of a node.'),
+    ("nul\x00", "malformed", '"nul\\u0000" cannot be the name of a node.'),
+    ("\ud800", "malformed", '"\\ud800" cannot be the name of a node.'),
+    ("x" * 300, "malformed", f'"{"x" * 59}… cannot be the name of a node.'),
+    (None, "malformed", "null cannot be the name of a node."),
+    (7, "malformed", "7 cannot be the name of a node."),
+    ({"name": "node-1"}, "malformed", '{"name": "node-1"} cannot be the name of a node.'),
+    ("foreign-1", "foreign", "foreign-1 is no machine of Halftide's."),
+    ("asked-1", "unknown", "asked-1 was only asked for: there is nothing to take back yet."),
+    ("leaving-1", "draining", "leaving-1 is on its way out already."),
+    ("draining-1", "draining", "draining-1 is draining already, gone by "),
+]
+
+
+def trouble() -> Cluster:
+    """A cluster with one node that can go, and one of each kind that cannot."""
+    cluster = fleet("node-1", "asked-1", "leaving-1", "draining-1")
+    add_node(cluster, "standard-1", ComputeClass.STANDARD)
+    add_node(cluster, "foreign-1")
+    Node.objects.filter(name="foreign-1").update(machine=None)
+    Machine.objects.filter(node_name="foreign-1").delete()
+    Node.objects.filter(name="asked-1").delete()
+    Machine.objects.filter(node_name="asked-1").update(state=Machine.State.ASKED)
+    Machine.objects.filter(node_name="leaving-1").update(state=Machine.State.LEAVING)
+    begin(cluster, "draining-1", now=timezone.now() - timedelta(seconds=60))
+    return cluster
+
+
+@pytest.mark.parametrize(("name", "code", "words"), WRONG, ids=[f"{code}-{number}" for number, (_, code, _) in enumerate(WRONG)])
+def test_a_notice_that_cannot_be_followed_is_said_and_counted_and_holds_up_no_other(olu, name, code, words):
+    """aws/aws-node-termination-handler#272: a notice for an unknown node ended the loop for all."""
+    cluster = trouble()
+    row = reclaim(olu, cluster, nodes=[name, "node-1"])
+    assert [drain["node_name"] for drain in row.answer["drains"]] == ["node-1"]
+    [refused] = row.answer["refused"]
+    assert refused["code"] == code
+    assert refused["message"].startswith(words)
+    entry = Entry.objects.get(reason="NoticeRefused")
+    assert entry.message.startswith(f"Notice refused. {words}")
+    counter = RefusedNotices.objects.get()
+    assert (counter.source, counter.reason, counter.count) == ("asked", code, 1)
+
+
+def test_where_no_named_node_can_go_the_request_is_refused_but_said_and_counted(olu):
+    """aws/aws-node-termination-handler#272"""
+    cluster = trouble()
+    for _ in range(3):
+        with pytest.raises(Unprocessable, match="None of these nodes can be taken back") as refusal:
+            reclaim(olu, cluster, nodes=["nobody-1", "standard-1"], key="again")
+    assert [refused["code"] for refused in refusal.value.state["refused"]] == ["unknown", "standard"]
+    assert Entry.objects.get(reason="NoticeRefused").count == 3
+    assert dict(RefusedNotices.objects.values_list("reason", "count")) == {"unknown": 3, "standard": 3}
+    assert not Reclaim.objects.exists()
+
+
+def test_a_notice_for_a_node_that_is_scaled_down_makes_it_a_preemption_of_the_reclaim(olu):
+    cluster = fleet("node-1")
+    drain = begin(cluster, "node-1", Drain.Cause.SCALED_DOWN, now=timezone.now() - timedelta(seconds=30))
+    first_deadline = drain.deadline
+    row = reclaim(olu, cluster, nodes=["node-1"])
+    drain.refresh_from_db()
+    assert (drain.cause, drain.reclaim, drain.deadline) == (Drain.Cause.PREEMPTED, row, first_deadline)
+    assert [one["drain_id"] for one in row.answer["drains"]] == [str(drain.pk)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "Say either num_gpus or nodes"),
+        ({"gpus": 8, "nodes": ["node-1"]}, "Say either num_gpus or nodes"),
+        ({"nodes": []}, "Name 1 to 1000 nodes, not 0"),
+        ({"nodes": ["node-1"] * 1001}, "Name 1 to 1000 nodes"),
+        ({"gpus": 8, "key": ""}, "An Idempotency-Key has"),
+        ({"gpus": 8, "key": "k" * 256}, "An Idempotency-Key has"),
+    ],
+)
+def test_a_request_that_says_nothing_or_too_much_starts_nothing(olu, asked, words):
+    with pytest.raises(Unprocessable, match=words):
+        reclaim(olu, fleet("node-1"), **asked)
+    assert not Drain.objects.exists()
+
+
+def test_the_same_key_gets_the_same_answer_and_with_another_body_it_is_refused(olu):
+    cluster = fleet("node-1", "node-2")
+    first = reclaim(olu, cluster, 8, key="notice-17")
+    assert reclaim(olu, cluster, 8, key="notice-17").answer == first.answer
+    assert Drain.objects.count() == 1
+    for other in ({"gpus": 16}, {"nodes": ["node-1"]}, {"gpus": 8, "drill": True}):
+        with pytest.raises(Conflict, match="belongs to another request") as conflict:
+            reclaim(olu, cluster, key="notice-17", **other)
+        assert conflict.value.state["reclaim_id"] == str(first.pk)
+    assert Drain.objects.count() == 1
+    other_cluster = fleet("node-9", cluster_name="atlas-serve")
+    assert reclaim(olu, other_cluster, 8, key="notice-17").pk != first.pk
+
+
+def test_two_requests_with_one_key_at_the_same_time_start_one_reclaim(olu):
+    cluster = fleet("node-1", "node-2", "node-3", "node-4")
+    start = Barrier(4)
+
+    def ask(_: int) -> dict:
+        try:
+            start.wait(10)
+            return reclaim(olu, Cluster.objects.get(pk=cluster.pk), 8, key="once").answer
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(ask, range(4)))
+    assert all(answer == answers[0] for answer in answers)
+    assert (Reclaim.objects.count(), Drain.objects.count()) == (1, 1)
+    assert Entry.objects.filter(reason="TogetherPreempted").count() == 1
