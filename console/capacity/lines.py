@@ -80,7 +80,7 @@ def _of_machine(machine: Machine, node: Node | None, drain: Drain | None) -> Lin
 
 
 def _of_node(node: Node, key: str, drain: Drain | None, charged: bool) -> Line:
-    state, word, says, since = _state(node, drain)
+    state, word, says, since = _state(node, drain, charged or node.machine_id is None)
     return Line(
         key=key,
         node_id=node.pk.hex,
@@ -98,14 +98,16 @@ def _of_node(node: Node, key: str, drain: Drain | None, charged: bool) -> Line:
     )
 
 
-def _state(node: Node, drain: Drain | None) -> tuple[str, str, str, datetime]:
-    """The most urgent truth first."""
+def _state(node: Node, drain: Drain | None, was_ready: bool) -> tuple[str, str, str, datetime]:
+    """The most urgent truth first. A machine that has never been Ready is still coming, not sick."""
     since = node.ready_since or node.created_at
     if drain is not None:
         why = f": {drain.why}" if drain.why else ""
         return "draining", "", f"Goes back, gone by {drain.deadline:%H:%M:%S} UTC{why}", drain.started_at
     if node.draining:
         return "draining", "goes", "Draining", since
+    if node.ready is not True and not was_ready:
+        return "booting", "joins", f"Joined, not yet Ready, {BOOT_HINT}", node.created_at
     if node.ready is None:
         return "lost", "", f"Not heard from since {since:%H:%M:%S} UTC", since
     if node.ready is False:

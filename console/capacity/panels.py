@@ -166,6 +166,10 @@ def _strip(picture: Picture) -> SafeString:
     return _template("capacity/_strip.html", total=len(picture.lines), waiting=picture.waiting_nodes, counts=counts)
 
 
+def _count(picture: Picture) -> SafeString:
+    return format_html("{}", len(picture.lines))
+
+
 def _standard(picture: Picture) -> SafeString:
     return format_html("Standard · {}", len(picture.standard))
 
@@ -202,6 +206,7 @@ PARTS: dict[str, Callable[[Picture], SafeString]] = {
     "gauge": _gauge,
     "below": _below,
     "strip": _strip,
+    "count": _count,
     "standard": _standard,
     "preemptible": _preemptible,
     "waits": _waits,

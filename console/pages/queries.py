@@ -122,7 +122,9 @@ def _belongs(row: Row, show: str) -> bool:
 
 
 def _not_ready(clusters: list[Cluster]) -> Counter[object]:
-    rows = Node.objects.filter(cluster__in=[one.pk for one in clusters], draining=False).filter(Q(ready=False) | Q(ready=None))
+    here = Node.objects.filter(cluster__in=[one.pk for one in clusters], draining=False)
+    been = Q(machine=None) | Q(machine__first_ready_at__isnull=False)  # else it is still coming, not sick
+    rows = here.filter(been, Q(ready=False) | Q(ready=None))
     return Counter(dict(rows.values_list("cluster_id").annotate(Count("pk"))))
 
 

@@ -4,6 +4,7 @@ import { applyPanel, hold, letGo } from "./parts.js";
 import { facts, preview, says } from "./preview.js";
 import { note, post } from "./send.js";
 
+const UNDO = 20_000; // milliseconds in which a new target can be taken back with one press
 const SETTLED = { pointer: 150, key: 500, box: 0 }; // milliseconds without another move
 
 export const keepGauge = (panel) => {
@@ -64,7 +65,10 @@ export const keepGauge = (panel) => {
     if (timer !== null) { base = answer.ok ? String(answer.body.revision) : base; return; } // moved again meanwhile
     if (!answer.ok) return refuse(answer, want, from);
     release();
-    if (from !== answer.body.desired) tell(`Target set to ${answer.body.desired}.`, "", "i-check", [["Undo", () => settle(from)]]);
+    if (from === answer.body.desired) return;
+    tell(`Target set to ${answer.body.desired}.`, "", "i-check", [["Undo", () => settle(from)]]);
+    const mine = said.firstChild;
+    setTimeout(() => mine.remove(), UNDO);
   };
   const settle = (want, on = base ?? facts(panel).revision) => {
     timer = null;
