@@ -117,28 +117,35 @@ async def test_beats_come_within_ten_seconds_and_say_when_kubernetes_was_heard(
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("a fault of ours"), InterfaceError("closed"), OperationalError("away")], ids=repr)
-@pytest.mark.parametrize("turn", ["beats", "heads", "news"])
 async def test_a_turn_that_fails_is_told_and_followed_by_the_next(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: Exception, turn: str
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     """A task that ends leaves sockets open and deaf, which looks like quiet (mullvad/message-queue#11)."""
-    real, faults = getattr(reads, turn), [fault]
-
-    def once(*args: Any) -> Any:
-        if faults:
-            raise faults.pop()
-        return real(*args)
-
     monkeypatch.setattr(feed_hub, "BEAT_EVERY", 0.1)
     monkeypatch.setattr(feed_hub, "LOOK_EVERY", 0.1)
-    page = await a_page(world)
+    page, turns = await a_page(world), ("beats", "heads", "news")
     async with connected(world, page) as socket:
         page.take(await socket.text())
-        monkeypatch.setattr(reads, turn, once)
-        await off(happen, world.cluster, "pulled")
-        await follow(socket, page, lambda page: len(page.added) == 1 and not faults)
-        await socket.frame("beat")
-    assert any(record.message.startswith("feed_") for record in caplog.records)
+        for number, turn in enumerate(turns, 1):
+            once = Once(getattr(reads, turn), fault)
+            monkeypatch.setattr(reads, turn, once)
+            await off(happen, world.cluster, "pulled")
+            await follow(socket, page, lambda page, once=once, number=number: len(page.added) == number and once.failed)
+            await socket.frame("beat")
+    assert sum(record.message.startswith("feed_") for record in caplog.records) == len(turns)
+
+
+class Once:
+    """Fails at the first call."""
+
+    def __init__(self, real: Callable[..., Any], fault: Exception) -> None:
+        self.real, self.fault, self.failed = real, fault, False
+
+    def __call__(self, *args: Any) -> Any:
+        if not self.failed:
+            self.failed = True
+            raise self.fault
+        return self.real(*args)
 
 
 async def test_a_row_that_cannot_be_drawn_is_told_and_the_page_goes_on(

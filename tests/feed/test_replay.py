@@ -3,8 +3,6 @@
 import asyncio
 import random
 
-import pytest
-
 from console.capacity import frames
 from console.feed import reads
 from tests.feed.line import Page, Socket, World, a_page, connected, follow, happen, head, ledger, off, refill, repeat
@@ -85,15 +83,12 @@ async def test_a_long_absence_is_told_to_load_the_page_and_the_loaded_page_goes_
     assert loaded.told == []
 
 
-@pytest.mark.parametrize(
-    ("since", "epoch"),
-    [("-1", ""), ("9" * 5000, ""), ("٣", ""), ("", ""), ("999999", ""), ("0", "another")],
-)
-async def test_a_page_of_another_time_is_told_to_load_again(world: World, since: str, epoch: str) -> None:
+async def test_a_page_of_another_time_is_told_to_load_again(world: World) -> None:
     page = await a_page(world)
-    odd = Page(since, epoch or page.epoch)  # type: ignore[arg-type]
-    async with connected(world, odd) as socket:
-        assert (await socket.frame("reload"))["why"] == "the page is of another time"
+    for since, epoch in (("-1", ""), ("9" * 5000, ""), ("٣", ""), ("", ""), ("999999", ""), ("0", "another")):
+        odd = Page(since, epoch or page.epoch)  # type: ignore[arg-type]
+        async with connected(world, odd) as socket:
+            assert (await socket.frame("reload"))["why"] == "the page is of another time"
 
 
 async def test_what_changes_in_the_pool_is_drawn_on_every_page_of_it(world: World) -> None:
