@@ -30,7 +30,7 @@ async def serve(simulator: Simulator) -> None:
     """Serve, and live, until SIGTERM or SIGINT."""
     config = uvicorn.Config(
         simulator, host="127.0.0.1", port=simulator.settings.port, log_level="warning", access_log=False, lifespan="off",
-        server_header=False, timeout_graceful_shutdown=FAREWELL_SECONDS, timeout_keep_alive=75, ws="none",
+        server_header=False, date_header=False, timeout_graceful_shutdown=FAREWELL_SECONDS, timeout_keep_alive=75, ws="none",
     )  # fmt: skip
     server, told = Server(config), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

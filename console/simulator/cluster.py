@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from console.simulator import skew
 from console.simulator.faults import Faults
 from console.simulator.journal import Journal
 from console.simulator.kubernetes.errors import unauthorized
-from console.simulator.kubernetes.paths import parse
+from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.server import Api, verb_of
 from console.simulator.kubernetes.store import Store
 from console.simulator.machines.client import AGENT
@@ -64,18 +65,24 @@ class Cluster:
         target = parse(request.path)
         verb = verb_of(request, target) if target else request.method.lower()
         resource = target.resource.plural if target else ""
-        response = await self._guarded(request, verb, resource)
+        response = await self._guarded(request, target, verb, resource)
         agent = request.headers.get("user-agent", "")
         shown = "&".join(f"{key}={value}" for key, value in request.query.items())
         self.asked.append(Asked(micro_stamp(self._clock()), verb, request.path, shown, response.status, agent))
-        return response
+        return skew.told(response, self.faults.offset, self._clock())
 
-    async def _guarded(self, request: Request, verb: str, resource: str) -> Response | Stream:
+    async def _guarded(self, request: Request, target: Target | None, verb: str, resource: str) -> Response | Stream:
         given = request.headers.get("authorization", "")
         if given and given.removeprefix("Bearer ") not in self._tokens:
             return unauthorized().response()
         if instead := await self.faults.before(verb, resource):
             return instead
+        request = skew.heard(request, self.faults.offset)
+        if target is not None and verb == "list":
+            asked = self.faults.asked(request, resource, self.store.oldest(target.resource), self.store.version)
+            if isinstance(asked, Response):
+                return asked
+            request = asked
         response = await self.api(request)
         if isinstance(response, Stream):
             return Stream(self.faults.through(response.chunks, resource), response.content_type)

@@ -99,7 +99,15 @@ async def respond(world: World, request: Request) -> Response:
                 return await _add_workload(world, _body(request))
             case "POST", "demand", []:
                 return _demand(world, _body(request))
-            case "POST" | "DELETE", "faults", []:
+            case "POST", "capacity", []:
+                return _capacity(world, _body(request))
+            case "GET", "fleet", []:
+                return answer({"boot_seconds": world.fleet.boot_seconds, "joins": world.fleet.joins})
+            case "POST", "joins", []:
+                return _joins(world, _body(request))
+            case "POST", "clear", []:
+                return _clear(world)
+            case "GET" | "POST" | "DELETE", "faults", []:
                 return _faults(world, request)
             case "POST", "boot", []:
                 return _boot(world, _body(request))
@@ -169,18 +177,48 @@ async def _add_workload(world: World, body: Json) -> Response:
 
 
 def _demand(world: World, body: Json) -> Response:
-    key, machines = (_text(body, "region"), _text(body, "gpu_type")), body.get("machines")
-    if machines is not None and (isinstance(machines, bool) or not isinstance(machines, int) or machines < 0):
-        raise Nonsense("machines must be a whole number that is not negative.")
+    key = _text(body, "region"), _text(body, "gpu_type")
+    machines = _whole(body, "machines") if body.get("machines") is not None else None
     world.fleet.demand(key, machines, auto=bool(body.get("auto", False)))
     return answer(world.fleet.shown(key))
 
 
+def _whole(body: Json, name: str) -> int:
+    value = body.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Nonsense(f"{name} must be a whole number that is not negative.")
+    return value
+
+
+def _seconds(body: Json, name: str) -> float:
+    value = body.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise Nonsense(f"{name} must be a number that is not negative.")
+    return float(value)
+
+
+def _capacity(world: World, body: Json) -> Response:
+    key = _text(body, "region"), _text(body, "gpu_type")
+    world.fleet.capacity(key, _whole(body, "machines"))
+    return answer(world.fleet.shown(key))
+
+
+def _joins(world: World, body: Json) -> Response:
+    """How the next machines register: `after` so many seconds, or with null never."""
+    after = _seconds(body, "after") if body.get("after") is not None else None
+    world.fleet.joins = [after] * _whole(body, "machines")
+    return answer({"joins": world.fleet.joins})
+
+
+def _clear(world: World) -> Response:
+    world.fleet.restore()
+    for cluster in world.clusters.values():
+        cluster.faults.clear()
+    return answer({})
+
+
 def _boot(world: World, body: Json) -> Response:
-    seconds = body.get("seconds")
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-        raise Nonsense("seconds must be a number that is not negative.")
-    world.fleet.boot_seconds = float(seconds)
+    world.fleet.boot_seconds = _seconds(body, "seconds")
     return answer({"boot_seconds": world.fleet.boot_seconds})
 
 
@@ -190,6 +228,8 @@ def _faults(world: World, request: Request) -> Response:
     cluster = world.clusters.get(key)
     if cluster is None:
         return answer({"reason": "NoCluster"}, 404)
+    if request.method == "GET":
+        return answer({"faults": cluster.faults.shown()})
     if request.method == "DELETE":
         cluster.faults.clear()
         return answer({})

@@ -5,13 +5,13 @@ a fault stands for the way to the API, not for the API's own world.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.streams import error_line
 from console.simulator.values import Json
-from console.simulator.web import Response
+from console.simulator.web import Request, Response
 
 KINDS = {
     "down": "503 for every request, and open watches end",
@@ -21,8 +21,12 @@ KINDS = {
     "expired": "410: as HTTP status of a list, as ERROR event of a watch",
     "silent": "watches stay open and say nothing",
     "cut": "the next line of a watch stops in its middle and the stream ends",
+    "older": "lists are as they were `behind` changes ago, as far as that is remembered",
+    "partial": "lists come one object a page, and every page but the first fails with `code`",
+    "skew": "the API's clock is `offset` seconds ahead of ours (or behind)",
 }
-NUMBERS = ("code", "retry_after", "seconds", "times")
+NUMBERS = ("code", "retry_after", "seconds", "times", "behind")
+DAY = 86_400
 
 
 class BadFault(Exception):
@@ -41,13 +45,28 @@ class Fault:
     message: str = "a fault was asked for"
     retry_after: int = 0
     seconds: float = 0.0
+    behind: int = 100
+    offset: int = 0
     times: int | None = None
     until: float = field(default=float("inf"))
 
+    @property
+    def spent(self) -> bool:
+        """It has run out."""
+        return (self.times is not None and self.times < 1) or time.monotonic() > self.until
+
+    def shown(self) -> Json:
+        """As the control API says it: what it was asked for, and how much of it is left."""
+        found: Json = {"kind": self.kind, "verbs": sorted(self.verbs), "resources": sorted(self.resources)}
+        found |= {"code": self.code} if self.kind in ("status", "partial") else {}
+        found |= {"offset": self.offset} if self.kind == "skew" else {}
+        found |= {"times": self.times} if self.times is not None else {}
+        left = self.until - time.monotonic()
+        return found | ({"for_seconds": round(left)} if left != float("inf") else {})
+
     def hits(self, verb: str, resource: str) -> bool:
         """Whether it concerns this request, and has not run out."""
-        spent = (self.times is not None and self.times < 1) or time.monotonic() > self.until
-        return not spent and (not self.verbs or verb in self.verbs) and (not self.resources or resource in self.resources)
+        return not self.spent and (not self.verbs or verb in self.verbs) and (not self.resources or resource in self.resources)
 
     def spend(self) -> None:
         """Count one use."""
@@ -68,10 +87,19 @@ def parse(body: Json) -> Fault:
     fault.code = int(body.get("code", fault.code))
     fault.reason, fault.message = str(body.get("reason", fault.reason)), str(body.get("message", fault.message))
     fault.retry_after, fault.seconds = int(body.get("retry_after", 0)), float(body.get("seconds", 0))
+    fault.behind = int(body.get("behind", fault.behind))
+    fault.offset = _offset(body) if kind == "skew" else 0
     fault.times = None if body.get("times") is None else int(body["times"])
     if body.get("for_seconds") is not None:
         fault.until = time.monotonic() + float(body["for_seconds"])
     return fault
+
+
+def _offset(body: Json) -> int:
+    offset = body.get("offset")
+    if isinstance(offset, bool) or not isinstance(offset, int) or not -DAY <= offset <= DAY:
+        raise BadFault("offset must be a whole number of seconds, a day at most.")
+    return offset
 
 
 class Faults:
@@ -90,6 +118,34 @@ class Faults:
         """All well again."""
         self._active.clear()
         self._wake()
+
+    def shown(self) -> list[Json]:
+        """Those that have not run out, as the control API says them."""
+        return [fault.shown() for fault in self._active if not fault.spent]
+
+    @property
+    def offset(self) -> int:
+        """How far the API's clock is ahead, in seconds. The last word counts."""
+        fault = next((fault for fault in reversed(self._active) if fault.kind == "skew" and not fault.spent), None)
+        return fault.offset if fault else 0
+
+    def asked(self, request: Request, resource: str, oldest: int, version: int) -> Request | Response:
+        """A list as the API understands it: an older one, a page of one object, or instead of a later page an error.
+
+        `oldest` is the first version that can still be shown, `version` the latest.
+        """
+        older = self._pick(("older",), "list", resource)
+        if older and "continue" not in request.query:
+            older.spend()
+            exactly = {"resourceVersion": str(max(oldest, version - older.behind)), "resourceVersionMatch": "Exact"}
+            return replace(request, query={**request.query, **exactly})
+        partial = self._pick(("partial",), "list", resource)
+        if partial is None:
+            return request
+        if "continue" not in request.query:
+            return replace(request, query={**request.query, "limit": "1"})
+        partial.spend()
+        return ApiError(partial.code, partial.reason, partial.message).response()
 
     def _wake(self) -> None:
         self._changed.set()

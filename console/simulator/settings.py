@@ -1,4 +1,4 @@
-"""The simulator's settings, from the environment; and what is in its pools, from `fixtures/simulator.json`."""
+"""The simulator's settings, from the environment; and what is in its pools, from `fixtures/simulator.json` or a file like it."""
 
 import secrets
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def read() -> Settings:
         boot_seconds=env.seconds("HALFTIDE_SIM_BOOT_SECONDS", 6.0, 0.0, 3600.0),
         demand=env.boolean("HALFTIDE_SIM_DEMAND", True),
         seed=env.integer("HALFTIDE_SIM_SEED", 1, 0, 2**31),
-        fixture=loads(FIXTURE.read_bytes()),
+        fixture=loads(Path(env.text("HALFTIDE_SIM_FIXTURE", str(FIXTURE))).read_bytes()),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from console.simulator import control
+from console.simulator import control, skew
 from console.simulator.cluster import Cluster, Identity
 from console.simulator.journal import Journal
 from console.simulator.machines.client import Call, Client, Refused
@@ -174,6 +174,8 @@ class Simulator:
         if request is None:
             return
         response = await self._route(request)
+        if "date" not in response.headers:
+            response = replace(response, headers={**response.headers, "date": skew.http_date(self._clock())})
         if isinstance(response, Stream):
             await send_stream(response, receive, send, self._closing)
         else:

@@ -1,7 +1,7 @@
 """The little of HTTP that this room needs: a request, an answer, a stream.
 
 Plain ASGI rather than a framework: a watch is one long answer whose client may leave at any moment, and that is the only
-hard part here. uvicorn adds the Date header to each answer.
+hard part here. Each answer carries a Date header of its own, because the clock of an API can be made wrong (`skew`).
 """
 
 import asyncio
@@ -45,6 +45,7 @@ class Stream:
     chunks: AsyncGenerator[bytes, None]
     content_type: str = "application/json"
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Handler = Callable[[Request], Awaitable[Response | Stream]]
@@ -92,6 +93,7 @@ async def send_stream(stream: Stream, receive: Receive, send: Send, closing: asy
         await send({"type": "http.response.body", "body": b""})
 
     headers = [(b"content-type", stream.content_type.encode()), (b"cache-control", b"no-cache, private")]
+    headers += [(name.encode(), value.encode()) for name, value in stream.headers.items()]
     await send({"type": "http.response.start", "status": stream.status, "headers": headers})
     pumping, leaving, ending = (
         asyncio.ensure_future(pump()),

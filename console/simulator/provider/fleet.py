@@ -4,12 +4,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
 from console.simulator.journal import Journal
-from console.simulator.provider.demand import Curve, Surge, surge_at, wanted
+from console.simulator.provider.demand import Curve, surge_at, wanted
 from console.simulator.provider.machine import BOOTING, LOST, RUNNING, TERMINATED, Machine
+from console.simulator.provider.market import Market
 from console.simulator.provider.pools import Pool
 from console.simulator.values import Json, stamp
 
@@ -29,19 +30,6 @@ class UnknownPool(Exception):
     """No such pool."""
 
 
-@dataclass
-class _Market:
-    """One pool's demand side while the process runs."""
-
-    total: int
-    curve: Curve
-    auto: bool
-    wanted: int
-    surge: Surge | None = None
-    version: int = 1
-    seen: tuple[int, int, int] = field(default=(-1, -1, -1))
-
-
 class Fleet:
     """All pools and machines. `power` runs one machine until cancelled; the clock gives instants."""
 
@@ -49,11 +37,12 @@ class Fleet:
         self, totals: Mapping[Key, tuple[int, Curve]], journal: Journal, clock: Callable[[], datetime], power: Power,
         *, boot_seconds: float, auto: bool, seed: int,
     ) -> None:  # fmt: skip
-        self.boot_seconds = boot_seconds
+        self.boot_seconds, self._given = boot_seconds, (boot_seconds, auto)
+        self.joins: list[float | None] = []  # how the next machines to be launched register; see Machine.joins_after
         self.version = 1
         self._wake = asyncio.Event()
         self._journal, self._clock, self._power, self._seed = journal, clock, power, seed
-        self._markets = {key: _Market(total, curve, auto, curve.base) for key, (total, curve) in totals.items()}
+        self._markets = {key: Market(total, total, curve, auto, curve.base) for key, (total, curve) in totals.items()}
         self._machines = {token: Machine(**fact) for token, fact in journal.facts("machine").items()}
         self._numbers = len(self._machines)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -120,7 +109,7 @@ class Fleet:
         number = self._numbers
         machine = replace(
             asked, asked_at=stamp(self._clock()), ip=f"127.{10 + number // 62_500}.{number // 250 % 250}.{number % 250 + 2}",
-            provider_id=f"simulated://{asked.region}/m-{number:06d}",
+            provider_id=f"simulated://{asked.region}/m-{number:06d}", joins_after=self.joins.pop(0) if self.joins else 0.0,
         )  # fmt: skip
         self._keep(machine)
         self._start(machine, self._boot_time(machine.token))
@@ -155,6 +144,20 @@ class Fleet:
             market.wanted, market.surge = market.curve.base, None
         self._notice()
 
+    def capacity(self, key: Key, machines: int) -> None:
+        """From now on a pool has so many machines in all. What we hold beyond them is owed."""
+        self.pool(key)
+        self._markets[key].total = machines
+        self._notice()
+
+    def restore(self) -> None:
+        """Pools, demand and boots as this process was started. Machines stay as they are."""
+        self.boot_seconds, auto = self._given
+        self.joins.clear()
+        for market in self._markets.values():
+            market.total, market.auto, market.wanted, market.surge = market.given, auto, market.curve.base, None
+        self._notice()
+
     async def run(self) -> None:
         """Let the demand rise and fall, for ever."""
         loop = asyncio.get_running_loop()
@@ -166,7 +169,7 @@ class Fleet:
                     self._tide(key, market, loop.time() - start)
             self._notice()
 
-    def _tide(self, key: Key, market: _Market, elapsed: float) -> None:
+    def _tide(self, key: Key, market: Market, elapsed: float) -> None:
         surge = surge_at(market.curve, f"{self._seed} {key}", elapsed)
         if surge == market.surge:
             return
@@ -186,8 +189,21 @@ class Fleet:
         return self.boot_seconds * random.Random(token).uniform(0.7, 1.3)
 
     def _start(self, machine: Machine, boot_seconds: float) -> None:
-        work = self._power(machine, boot_seconds, lambda: self._booted(machine.token))
+        on_time = machine.joins_after == 0
+        work = (
+            self._power(machine, boot_seconds, lambda: self._booted(machine.token))
+            if on_time
+            else self._late(machine, boot_seconds)
+        )
         self._tasks[machine.token] = asyncio.create_task(work)
+
+    async def _late(self, machine: Machine, boot_seconds: float) -> None:
+        """It boots, and the provider says that it runs, but its Node comes later or never."""
+        await asyncio.sleep(boot_seconds)
+        self._booted(machine.token)
+        if machine.joins_after is not None:
+            await asyncio.sleep(machine.joins_after)
+            await self._power(machine, 0.0, lambda: None)
 
     def _booted(self, token: str) -> None:
         machine = self._machines[token]

@@ -35,6 +35,7 @@ class Machine:
     asked_at: str = ""
     state: str = BOOTING
     booted_at: str | None = None
+    joins_after: float | None = 0.0  # seconds from its boot to its Node; None: it never registers
     leaving: bool = False  # termination was asked for and takes a moment
     labels: dict[str, str] = field(default_factory=dict)
     taints: list[dict[str, Any]] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """What a pool has, pure: machines in all, ours, other tenants', and what is owed to them.
 
 Only three numbers are kept: the total, how many are ours, how many other tenants want. The rest follows, so it can never
-disagree: they hold what they want as far as it goes, free is what neither has, and what they lack is *owed* by us.
+disagree: they hold what they want as far as it goes, free is what neither has, and what they lack is *owed* by us. Where the pool
+has shrunk below what we hold, we owe what is too much besides.
 """
 
 from dataclasses import dataclass
@@ -20,14 +21,14 @@ class Pool:
     @property
     def held(self) -> int:
         """Machines other tenants have."""
-        return min(self.wanted, self.total - self.ours)
+        return min(self.wanted, max(0, self.total - self.ours))
 
     @property
     def free(self) -> int:
         """Machines nobody has."""
-        return self.total - self.ours - self.held
+        return max(0, self.total - self.ours - self.held)
 
     @property
     def owed(self) -> int:
-        """Machines they need and do not have."""
-        return self.wanted - self.held
+        """Machines they need and do not have, and those of ours for which the pool has no room any more."""
+        return self.wanted - self.held + max(0, self.ours - self.total)
