@@ -118,6 +118,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_TIME_LIMIT = 20  # seconds; long work is cut into steps that fit (DESIGN 4)
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2  # seconds a stopping worker gives to running tasks; what is cut off is delivered again
 CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # workers log as everything else does
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -139,9 +140,7 @@ LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 
 # Sign-in. allauth keeps the accounts; what is checked is ours (`accounts.oidc`). Nobody signs up or in by password.
-OIDC_APPS = environment.from_environment() + (
-    [environment.demo(f"http://127.0.0.1:{IDP_PORT}")] if DEMO else []
-)
+OIDC_APPS = environment.from_environment() + ([environment.demo(f"http://127.0.0.1:{IDP_PORT}")] if DEMO else [])
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {"APPS": OIDC_APPS, "provider_class": "console.accounts.oidc.provider.Provider"},
 }
@@ -212,6 +211,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "console.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "loggers": {"httpx": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}},  # they would write a line for every request
+    # Each would write a line for every request or for every sweep, which comes each second.
+    "loggers": {
+        name: {"level": "WARNING"}
+        for name in ("httpx", "httpx2", "celery.worker.strategy", "celery.app.trace", "celery.beat", "celery.worker.state")
+    },
     "root": {"handlers": ["stderr"], "level": env.text("HALFTIDE_LOG_LEVEL", "INFO")},
 }

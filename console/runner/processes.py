@@ -52,7 +52,11 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
     beat_state = str(state / "run" / "beat")
     return [
         Process("simulator", CONSOLE, ["-m", "console.simulator"]),
-        Process("web", CONSOLE, _asgi("console.asgi:application", port)),
+        # The feed and the requests keep their connections; a frame is text that is sent once to each socket, not compressed anew.
+        Process(
+            "web", CONSOLE, [*_asgi("console.asgi:application", port), "--ws-per-message-deflate", "false"],
+            environment={"HALFTIDE_DB_POOL": "8"},
+        ),
         Process(
             "idp", CONSOLE, _asgi("console.idp.asgi:application", idp_port),
             environment={"DJANGO_SETTINGS_MODULE": "console.idp.settings"},
@@ -68,7 +72,7 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
 def _asgi(application: str, port: int) -> list[str]:
     # Open sockets would hold a stop for as long as a browser keeps its page open.
     return ["-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(port),
-            "--timeout-graceful-shutdown", "5", "--no-access-log"]  # fmt: skip
+            "--timeout-graceful-shutdown", "5", "--no-access-log", "--lifespan", "off"]  # fmt: skip
 
 
 def _worker(name: str, queues: str, concurrency: int) -> list[str]:
