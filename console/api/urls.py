@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
 
 from console.accounts.access import public, signed_in
+from console.api.drain_routes import router as drains
 from console.api.errors import NotAllowed, unknown_address
 from console.api.framework import api
 from console.api.preview import previews
@@ -22,6 +23,7 @@ from console.http import answer
 
 api.add_router("/v1/compute", previews)  # first: "preview" is no drain's id
 api.add_router("/v1/compute", compute)
+api.add_router("/v1/compute", drains)
 api.add_router("", people)
 
 

@@ -109,7 +109,7 @@ def _check(ask: Ask, key: str | None, step: int) -> None:
             )
     if ask.nodes is not None and not 0 < len(ask.nodes) <= MOST_NODES:
         raise Unprocessable(f"Name 1 to {MOST_NODES} nodes, not {len(ask.nodes)}.", param="nodes", code="nothing")
-    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+    if key is not None and not (key.strip() and len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         raise Unprocessable(
             f"An Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters.", param="Idempotency-Key", code="bad_key"
         )

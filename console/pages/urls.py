@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.pages import actions, create, modes, views
+from console.pages import actions, create, drills, modes, views
 
 urlpatterns = [
     path("", views.clusters, name="clusters"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("clusters/<uuid:cluster_id>/older", views.older, name="older"),
     path("clusters/<uuid:cluster_id>/updates", views.updates, name="updates"),
     path("clusters/<uuid:cluster_id>/chart.json", views.chart, name="chart"),
+    path("clusters/<uuid:cluster_id>/drills/<uuid:reclaim_id>", drills.drill, name="drill"),
     path("clusters/<uuid:cluster_id>/target", actions.target, name="target"),
     path("clusters/<uuid:cluster_id>/mode", modes.mode, name="mode"),
     path("clusters/<uuid:cluster_id>/cordon", actions.cordon, name="cordon"),

@@ -7,11 +7,16 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi import checks
 
+from console.accounts.models import User
+from console.accounts.services import actor_for_key
+from console.capacity.services import reclaim
+from console.clusters.models import ComputeClass
 from tests.api.world import World, new_node, tell
 
 load_all_checks()
@@ -29,6 +34,11 @@ OPERATIONS = [
     ("GET", ONE),
     ("PUT", ONE),
     ("GET", f"{ONE}/node_lifecycle_events"),
+    ("POST", f"{ONE}/reclaims"),
+    ("GET", f"{ONE}/reclaims/{{reclaim_id}}"),
+    ("GET", f"{ONE}/reclaims/{{reclaim_id}}/report"),
+    ("GET", f"{ONE}/drains"),
+    ("GET", f"{ONE}/drains/{{drain_id}}"),
     ("GET", f"{ONE}/drains/preview"),
     ("GET", "/v1/compute/regions"),
     ("GET", "/v1/projects"),
@@ -46,6 +56,15 @@ def _one_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
+def ids(world: World) -> dict[str, str]:
+    """Of things that are there: a drill with one drain."""
+    User.objects.filter(username="ada").update(fleet_operator=True)
+    new_node(world.train, "gpu-preemptible-dp-1", ComputeClass.PREEMPTIBLE)
+    ada = actor_for_key(world.keys["admin"], None, timezone.now())
+    drill = reclaim(ada, world.train, 8, drill=True)
+    return {"cluster_id": str(world.train.pk), "reclaim_id": str(drill.pk), "drain_id": str(drill.drains.get().pk)}
+
+
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["good", "bad"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_the_document_keeps_its_word(world: World, mode: GenerationMode, method: str, path: str) -> None:
@@ -53,7 +72,7 @@ def test_the_document_keeps_its_word(world: World, mode: GenerationMode, method:
     tell(world.train, "TogetherScaledUp", "gpu-dp-1")
     schema = schemathesis.openapi.from_wsgi("/api/openapi.json", get_wsgi_application())
     operation = schema[path][method]
-    known = {"cluster_id": str(world.train.pk)} if path.startswith(ONE) else None
+    known = {name: value for name, value in ids(world).items() if f"{{{name}}}" in path} or None
     if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.headers):
         pytest.skip("nothing of this request could be wrong")
 

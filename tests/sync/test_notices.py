@@ -1,4 +1,4 @@
-"""What clouds write on a node before they take it away starts a drain, once, and never of a node that is not ours to give back."""
+"""What clouds write on a node before they take it away starts a drain, once, and never of a node that is not ours to give."""
 
 from collections.abc import Callable
 from dataclasses import replace
