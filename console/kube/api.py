@@ -7,21 +7,22 @@ here knows nodes or pods.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import cycle
+from http import HTTPStatus
 from time import monotonic
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlencode
 
-import httpx2
+import aiohttp
 import orjson
+from yarl import URL
 
 from console.kube.answers import Answer, error_of, is_budget, loads, retry_after
-from console.kube.credentials import auth, tls
+from console.kube.credentials import credentials, tls
 from console.kube.errors import ReadOnly, Throttled, Unreachable
 from console.kube.kubeconfig import Connection
 
@@ -31,6 +32,12 @@ READS = frozenset({"GET", "HEAD"})
 
 # An HTTP Date has whole seconds, cut off; half a second more is right on average.
 _DATE_ROUNDING = 0.5
+
+# Seconds for which a connection that nobody uses is kept.
+_KEPT = 60.0
+
+# The one limit of a plain request is that of the caller, around all of it.
+_UNTIMED = aiohttp.ClientTimeout(total=None)
 
 
 def utc_now() -> datetime:
@@ -59,23 +66,25 @@ class Api:
         self._clock = clock
         self._pause = pause
         self._slots = asyncio.Semaphore(max_in_flight)
-        # Proxies in our environment are not asked: the kubeconfig says where to go.
-        self._http = httpx2.AsyncClient(
-            base_url=connection.server,
-            auth=auth(connection),
-            timeout=timeout,
-            trust_env=False,
-            headers={"User-Agent": "halftide", "Accept": JSON},
-            transport=_Spread(tls(connection), max_in_flight),
-        )
+        self._server = connection.server.rstrip("/")
+        # Of plain http no certificates are read: that alone is 50 ms, each time somebody opens a connection.
+        self._tls = tls(connection) if connection.server.startswith("https:") else True
+        self._credentials = credentials(connection)
         self.clock_offset = 0.0
 
     async def __aenter__(self) -> Self:
-        await self._http.__aenter__()
+        # Proxies in our environment are not asked: the kubeconfig says where to go. Watches are open beside the slots, so the
+        # connector itself has no limit.
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, keepalive_timeout=_KEPT),
+            headers={"User-Agent": "halftide", "Accept": JSON},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+        )
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self._http.__aexit__(kind, error, trace)
+        await self._http.close()
 
     def now(self) -> datetime:
         """Our clock, as this connection was given it."""
@@ -100,13 +109,14 @@ class Api:
             raise ReadOnly("This cluster is only observed: nothing is ever sent to it.")
         content = None if body is None else orjson.dumps(body)
         headers = {} if content is None else {"Content-Type": content_type}
-        request = self._http.build_request(method, path, params=params, content=content, headers=headers)
         until = None
         while True:
             async with self._slots:
                 until = until or monotonic() + self._timeout  # from when it is sent: waiting for a slot is no fault of the API
-                answer = await self._send(request, until - monotonic())
-            if answer.status != httpx2.codes.TOO_MANY_REQUESTS or is_budget(answer):
+                with _spoken_plainly():
+                    async with asyncio.timeout(max(0, until - monotonic())):
+                        answer = await self._send(method, self._url(path, params), headers, content)
+            if answer.status != HTTPStatus.TOO_MANY_REQUESTS or is_budget(answer):
                 return answer
             wait = retry_after(answer)
             if monotonic() + wait >= until:
@@ -131,27 +141,56 @@ class Api:
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str], silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
         """An open answer as it comes in. `silence` is how many seconds without a byte are believed. Raises any KubeError."""
-        request = self._http.build_request("GET", path, params=params, timeout=httpx2.Timeout(self._timeout, read=silence))
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence)
         with _spoken_plainly():
-            response = await self._http.send(request, stream=True)
+            response = await self._open("GET", self._url(path, params), {}, None, limits)
         try:
-            self._note_date(response)
-            if response.status_code != httpx2.codes.OK:
+            if response.status != HTTPStatus.OK:
                 with _spoken_plainly():
-                    body = await response.aread()
-                raise error_of(Answer(response.status_code, response.headers, body))
+                    body = await response.read()
+                raise error_of(Answer(response.status, response.headers, body))
             yield _chunks(response, silence)
         finally:
-            await response.aclose()
+            response.close()
 
-    async def _send(self, request: httpx2.Request, seconds: float) -> Answer:
-        with _spoken_plainly():
-            async with asyncio.timeout(max(0, seconds)):
-                response = await self._http.send(request)
+    def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
+        """Paths come quoted (`resources`), and so does the query: nothing is left to a library's taste."""
+        return URL(f"{self._server}{path}{f'?{urlencode(params)}' if params else ''}", encoded=True)
+
+    async def _send(self, method: str, url: URL, headers: Mapping[str, str], content: bytes | None) -> Answer:
+        response = await self._open(method, url, headers, content, _UNTIMED)
+        async with response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def _open(
+        self, method: str, url: URL, headers: Mapping[str, str], content: bytes | None, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """A request with our credentials, sent once more with newer ones where there are any after a 401."""
+        token = await self._credentials.token(None)
+        response = await self._signed(token, method, url, headers, content, limits)
+        if response.status == HTTPStatus.UNAUTHORIZED and token:
+            newer = await self._credentials.token(token)
+            if newer is not None and newer != token:
+                response.release()
+                response = await self._signed(newer, method, url, headers, content, limits)
         self._note_date(response)
-        return Answer(response.status_code, response.headers, response.content)
+        return response
 
-    def _note_date(self, response: httpx2.Response) -> None:
+    async def _signed(
+        self,
+        token: str | None,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        return await self._http.request(
+            method, url, data=content, headers={**headers, **bearer}, timeout=limits, allow_redirects=False
+        )
+
+    def _note_date(self, response: aiohttp.ClientResponse) -> None:
         try:
             told = parsedate_to_datetime(response.headers.get("Date", ""))
         except ValueError:
@@ -160,49 +199,27 @@ class Api:
             self.clock_offset = (told - self._clock()).total_seconds() + _DATE_ROUNDING
 
 
-class _Spread(httpx2.AsyncBaseTransport):
-    """Connections for `width` requests at once, in several pools that take turns.
-
-    The library looks at every idle connection of a pool before and after each request, with a system call each: with 64 in one
-    pool that was the largest part of a request's cost. And it keeps 20 by default, so most would close after each burst.
-    """
-
-    _WIDTH = 8
-
-    def __init__(self, context: ssl.SSLContext, width: int) -> None:
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=self._WIDTH, keepalive_expiry=60)
-        self._pools = [
-            httpx2.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits) for _ in range(-(-width // self._WIDTH))
-        ]
-        self._turns = cycle(self._pools)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await next(self._turns).handle_async_request(request)
-
-    async def aclose(self) -> None:
-        for pool in self._pools:
-            await pool.aclose()
-
-
 @contextmanager
 def _spoken_plainly() -> Iterator[None]:
     """The library's exceptions as our one: no usable answer."""
     try:
         yield
-    except (TimeoutError, httpx2.TimeoutException) as error:
+    except TimeoutError as error:
         raise Unreachable("The Kubernetes API did not answer in time.") from error
-    except httpx2.ConnectError as error:
+    except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             raise Unreachable("The Kubernetes API shows a certificate that this kubeconfig's authority did not sign.") from error
         raise Unreachable("The Kubernetes API cannot be reached.") from error
-    except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError) as error:
+    except aiohttp.ClientConnectorError as error:
+        raise Unreachable("The Kubernetes API cannot be reached.") from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an address that is none
         raise Unreachable("The connection to the Kubernetes API broke off.") from error
 
 
-async def _chunks(response: httpx2.Response, silence: float) -> AsyncIterator[bytes]:
+async def _chunks(response: aiohttp.ClientResponse, silence: float) -> AsyncIterator[bytes]:
     with _spoken_plainly():
         try:
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.content.iter_any():
                 yield chunk
-        except httpx2.ReadTimeout as error:
+        except TimeoutError as error:
             raise Unreachable(f"The Kubernetes API has said nothing for {silence:g} s.") from error

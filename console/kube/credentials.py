@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Protocol
 
-import httpx2
 import orjson
 from lightkube.config.client_adapter import verify_cluster
 from lightkube.config.models import Cluster, User
@@ -20,8 +19,6 @@ from lightkube.config.models import Cluster, User
 from console.kube.errors import KubeconfigRefused, Unauthorized
 from console.kube.fields import mapping, text
 from console.kube.kubeconfig import Command, Connection, encoded
-
-_UNAUTHORIZED = 401
 
 # A credential command that has not answered by then will not; seconds.
 _COMMAND_LIMIT = 20
@@ -33,30 +30,32 @@ _COMMAND_ENVIRONMENT = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "HTTPS_PROXY", 
 _TOKEN_CHARS = 64 * 1024
 
 
-class FixedToken(httpx2.Auth):
-    """A token out of the kubeconfig itself."""
+class Credentials(Protocol):
+    """Where the bearer token of a request comes from."""
 
-    def __init__(self, token: str) -> None:
-        self._bearer = f"Bearer {token}"
-
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        request.headers["Authorization"] = self._bearer
-        yield request
+    async def token(self, refused: str | None) -> str | None:
+        """The token to send. `refused` is the one that the API has just answered with 401; None where there is no newer one."""
 
 
-class TokenFile(httpx2.Auth):
-    """A token that others replace on disk. On a 401 the request is sent once more if the file has changed since."""
+class FixedToken:
+    """A token out of the kubeconfig itself; none where a client certificate, or nothing, is enough."""
+
+    def __init__(self, token: str | None) -> None:
+        self._token = token
+
+    async def token(self, refused: str | None) -> str | None:
+        return None if refused else self._token
+
+
+class TokenFile:
+    """A token that others replace on disk."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
 
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        used = self._read()
-        request.headers["Authorization"] = f"Bearer {used}"
-        response = yield request
-        if response.status_code == _UNAUTHORIZED and (token := self._read()) != used:
-            request.headers["Authorization"] = f"Bearer {token}"
-            yield request
+    async def token(self, refused: str | None) -> str | None:
+        found = self._read()
+        return None if found == refused else found
 
     def _read(self) -> str:
         try:
@@ -65,7 +64,7 @@ class TokenFile(httpx2.Auth):
             raise Unauthorized(f"The token file {self._path.name} cannot be read.") from error
 
 
-class CommandToken(httpx2.Auth):
+class CommandToken:
     """A token that an allow-listed command prints; kept until the API refuses it."""
 
     def __init__(self, command: Command) -> None:
@@ -73,15 +72,7 @@ class CommandToken(httpx2.Auth):
         self._token: str | None = None
         self._lock = asyncio.Lock()
 
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        used = await self._fresh(None)
-        request.headers["Authorization"] = f"Bearer {used}"
-        response = yield request
-        if response.status_code == _UNAUTHORIZED:
-            request.headers["Authorization"] = f"Bearer {await self._fresh(used)}"
-            yield request
-
-    async def _fresh(self, refused: str | None) -> str:
+    async def token(self, refused: str | None) -> str | None:
         async with self._lock:
             if self._token is None or self._token == refused:
                 self._token = await _ask(self._command)
@@ -121,13 +112,11 @@ async def _ask(command: Command) -> str:
     return token
 
 
-def auth(connection: Connection) -> httpx2.Auth | None:
-    """What adds our credentials to each request; None where a client certificate, or nothing, is enough."""
+def credentials(connection: Connection) -> Credentials:
+    """What a connection signs its requests with."""
     if connection.token_file:
         return TokenFile(connection.token_file)
-    if connection.token:
-        return FixedToken(connection.token)
-    return CommandToken(connection.command) if connection.command else None
+    return CommandToken(connection.command) if connection.command and not connection.token else FixedToken(connection.token)
 
 
 def tls(connection: Connection) -> ssl.SSLContext:
