@@ -64,8 +64,22 @@ class PodLoss:
     unsaved: float | None
     running: float | None
     late: str = ""
-    budgets: tuple[str, ...] = ()  # those that would be overridden, if not for this pod then for another of theirs
+    budgets: tuple[str, ...] = ()  # those that allow too few: overridden, if not for this pod then for another of theirs
+    overridden: bool = False  # for certain: one of them allows none
     stopping: bool = False  # it has been told by somebody already
+
+    @property
+    def grace_says(self) -> str:
+        asked, given = length(self.asked_grace), length(self.given_grace)
+        return asked if self.asked_grace == self.given_grace else f"{given} of {asked}"
+
+    @property
+    def unsaved_says(self) -> str:
+        return length(self.unsaved) if self.unsaved is not None else "unknown"
+
+    @property
+    def running_says(self) -> str:
+        return length(self.running) if self.running is not None else "–"
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,14 @@ class Preview:
         return max((pod.unsaved for pod in self.pods if pod.unsaved is not None), default=None)
 
     @property
+    def longest_unsaved_says(self) -> str:
+        return length(self.longest_unsaved) if self.longest_unsaved is not None else "unknown" if self.pods else "–"
+
+    @property
+    def window_says(self) -> str:
+        return f"{self.window // 60} min" if self.window % 60 == 0 else length(self.window)
+
+    @property
     def unsaved_unknown(self) -> int:
         return sum(pod.unsaved is None for pod in self.pods)
 
@@ -134,7 +156,7 @@ def preview(
     }
     going = [pod for of_node in found.values() for pod in of_node if _goes(pod)]
     over = overridden([pod for pod in going if pod.deleting_since is None], budgets)
-    bad = {(budget.namespace, budget.name) for budget in over if budget.over}
+    bad = {(budget.namespace, budget.name): budget.allowed for budget in over if budget.over}
     nodes = tuple(_node(machine, node, found[machine.pk], budgets.covers, bad, exits, now, window) for machine, node in machines)
     untold = [pod for pod in going if pod.deleting_since is None]
     telling = telling_seconds(len(machines), len(untold), sum(budget.over for budget in over), budgets.round_trip)
@@ -150,13 +172,13 @@ def _node(
     node: Node | None,
     pods: Sequence[Pod],
     covers: Mapping[str, tuple[BudgetName, ...]],
-    bad: set[BudgetName],
+    bad: Mapping[BudgetName, int],
     exits: Mapping[Owner, Exit],
     now: datetime,
     window: int,
 ) -> NodeLoss:
     losses = tuple(
-        _pod(pod, tuple(name for space, name in covers.get(pod.uid, ()) if (space, name) in bad), exits, now, window)
+        _pod(pod, {budget: bad[budget] for budget in covers.get(pod.uid, ()) if budget in bad}, exits, now, window)
         for pod in pods
         if _goes(pod)
     )
@@ -177,7 +199,7 @@ def _says(node: Node | None, pods: Sequence[PodLoss]) -> str:
     return f"{many}, {length(max(known))} since the last checkpoint"
 
 
-def _pod(pod: Pod, budgets: tuple[str, ...], exits: Mapping[Owner, Exit], now: datetime, window: int) -> PodLoss:
+def _pod(pod: Pod, budgets: Mapping[BudgetName, int], exits: Mapping[Owner, Exit], now: datetime, window: int) -> PodLoss:
     most = min(MAX_GRACE, window)
     return PodLoss(
         uid=pod.uid,
@@ -188,7 +210,8 @@ def _pod(pod: Pod, budgets: tuple[str, ...], exits: Mapping[Owner, Exit], now: d
         unsaved=_since(max(pod.last_checkpoint, pod.started_at or pod.last_checkpoint), now) if pod.last_checkpoint else None,
         running=_since(pod.started_at, now) if pod.started_at else None,
         late=_late(pod, most, exits.get(owner_of(pod), Exit())),
-        budgets=budgets,
+        budgets=tuple(name for _, name in budgets),
+        overridden=0 in budgets.values(),
         stopping=pod.deleting_since is not None,
     )
 

@@ -56,5 +56,7 @@ def shell(request: HttpRequest) -> dict[str, Shell]:
     actor: Actor = getattr(request, "actor", Actor())
     if not actor.has_any_role:
         return {"shell": Shell(actor.name if actor.signed_in else "", (), None)}
-    nav = (NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/")),)
-    return {"shell": Shell(actor.name, nav, switch(Automation.objects.first(), actor))}
+    nav = [NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/"))]
+    if actor.fleet_operator:
+        nav.append(NavItem("Capacity", "/capacity", request.path == "/capacity" or request.path.startswith("/capacity/")))
+    return {"shell": Shell(actor.name, tuple(nav), switch(Automation.objects.first(), actor))}

@@ -2,11 +2,15 @@
 
 from django.urls import path
 
-from console.pages import actions, create, drills, modes, views
+from console.pages import actions, capacity, create, drills, modes, views
 
 urlpatterns = [
     path("", views.clusters, name="clusters"),
     path("automation", actions.automation, name="automation"),
+    path("capacity", capacity.capacity, name="capacity"),
+    path("capacity/parts", capacity.parts, name="capacity_parts"),
+    path("capacity/would", capacity.would, name="capacity_would"),
+    path("capacity/quota", capacity.quota, name="quota"),
     path("clusters/new", create.new_cluster, name="new_cluster"),
     path("clusters/new/preview", create.preview, name="new_cluster_preview"),
     path("clusters/<uuid:cluster_id>", views.overview, name="cluster"),
@@ -16,6 +20,8 @@ urlpatterns = [
     path("clusters/<uuid:cluster_id>/updates", views.updates, name="updates"),
     path("clusters/<uuid:cluster_id>/chart.json", views.chart, name="chart"),
     path("clusters/<uuid:cluster_id>/drills/<uuid:reclaim_id>", drills.drill, name="drill"),
+    path("clusters/<uuid:cluster_id>/preview", capacity.preview, name="preview"),
+    path("clusters/<uuid:cluster_id>/take", capacity.take, name="take"),
     path("clusters/<uuid:cluster_id>/target", actions.target, name="target"),
     path("clusters/<uuid:cluster_id>/mode", modes.mode, name="mode"),
     path("clusters/<uuid:cluster_id>/cordon", actions.cordon, name="cordon"),
