@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -13,6 +13,10 @@ from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 
 __all__ = ["Cost", "Difference", "Offer", "automation", "cost", "difference", "differences", "offer", "open_drains", "pool_of"]
+
+
+# As the light of the pages: what is older than this is red, and nothing is begun on it (DESIGN 16, guarantee 5).
+OLD = timedelta(seconds=120)
 
 
 def automation() -> Automation:
@@ -36,6 +40,8 @@ def why_blocked(
     if cluster.unreachable_since is not None:
         why = f": {cluster.unreachable_why}" if cluster.unreachable_why else ""
         return f"Kubernetes is unreachable since {cluster.unreachable_since:%H:%M} UTC{why}"
+    if cluster.proved_to is not None and now - cluster.proved_to > OLD:
+        return f"what is known of it is from {cluster.proved_to:%H:%M:%S} UTC, and nothing is begun on an old picture"
     if silent_since is not None:
         return f"the provider of machines does not answer since {silent_since:%H:%M} UTC"
     if wait is not None and wait.refused_until is not None and now < wait.refused_until:

@@ -8,6 +8,7 @@ PR#17702). One kind is a step; where the first took long, the others are left to
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID, uuid4
@@ -109,14 +110,18 @@ def relist(cluster_id: UUID, held: Held, kinds: Sequence[Kind]) -> list[Kind]:
         except Unavailable as error:
             _fail(room, cluster, kind, error.message)
         else:
-            asyncio.run(_errands(connection, _store(room, listing, asked_at)))
+            asyncio.run(_errands(connection, _store(room, cluster, listing, asked_at)))
     return []
 
 
-def _store(room: Room, listing: Listing, asked_at: datetime) -> list[Errand]:
-    """Write a list in pieces, keeping the lease. It proves what was when it was asked for, and no later."""
+def _store(room: Room, cluster: Cluster, listing: Listing, asked_at: datetime) -> list[Errand]:
+    """Write a list in pieces, keeping the lease. It proves what was when it was asked for, and no later.
+
+    One that cannot be used (older than what was seen, or with unreadable objects) leaves the picture as old as it was: no watch
+    is there to tell for how long this goes on, so trouble is dated from the last good one.
+    """
     floor = room.floors.get(listing.kind, "")
-    waiting: list[Item] = [item for item in listed(listing, asked_at, floor) if is_of_use(item)]
+    waiting: list[Item] = [_dated(item, cluster) for item in listed(listing, asked_at, floor) if is_of_use(item)]
     todo: list[Errand] = []
     renewed = monotonic()
     for first in range(0, len(waiting), MOST):
@@ -125,6 +130,10 @@ def _store(room: Room, listing: Listing, asked_at: datetime) -> list[Errand]:
             renewed = monotonic()
         todo += write(room, waiting[first : first + MOST], timezone.now())
     return todo
+
+
+def _dated(item: Item, cluster: Cluster) -> Item:
+    return replace(item, since=cluster.proved_to or item.since) if isinstance(item, Trouble) else item
 
 
 def _fail(room: Room, cluster: Cluster, kind: Kind, sentence: str) -> None:

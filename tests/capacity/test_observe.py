@@ -18,20 +18,18 @@ from console.capacity.services import cordon, reclaim, set_mode, set_standard, s
 from console.capacity.victims import MachineView
 from console.capacity.would import Names, Would, would
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
-from console.clusters.secrets import seal
 from console.http import BadInput, Conflict, Forbidden, Unprocessable
-from console.kube.marks import CLASS_LABEL
 from console.sync import tasks
 from console.timeline.models import Entry
+from tests.capacity.both_worlds import Both
 from tests.capacity.drain_api import begin, fleet
 from tests.capacity.fake_provider import FakeProvider
 from tests.capacity.rows import NOON, a_cluster, a_pool, person
-from tests.simulator.conftest import Api, Simulation, eventually
+from tests.simulator.conftest import Simulation, eventually
 from tests.sync.test_watch import Watchers
 
 OBSERVE, ACT = Cluster.Mode.OBSERVE, Cluster.Mode.ACT
-READS = {"get", "list", "watch"}
-PREEMPTIBLE, STANDARD = ComputeClass.PREEMPTIBLE, ComputeClass.STANDARD
+PREEMPTIBLE = ComputeClass.PREEMPTIBLE
 
 
 # The list of what would be done ------------------------------------------------------------------------------------------
@@ -219,50 +217,6 @@ def watchers(transactional_db: None) -> Iterator[Watchers]:
     started = Watchers()
     yield started
     started.close()
-
-
-class Both:
-    """One cluster in both worlds, with a standard and a preemptible node."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self.simulation = simulation
-        self.others(0)
-        self.pool = a_pool()
-        self.cluster = a_cluster(self.pool, standard=8, preemptible=8)
-        body = {"id": str(self.cluster.pk), "name": "aurora-observed", "region": "eu-north-1"}
-        made = simulation.control("POST", "clusters", body).json()
-        Cluster.objects.update(kubeconfig=seal(made["kubeconfig"]))
-        self.api = Api(made["server"], key=str(self.cluster.pk))
-        eventually(lambda: self.api.get("/api/v1/namespaces/monitoring").status_code == 200)
-        self.plan()
-        eventually(self.arrived, 20)
-
-    def others(self, machines: int) -> None:
-        body = {"region": "eu-north-1", "gpu_type": "H100_SXM", "machines": machines, "auto": False}
-        self.simulation.control("POST", "demand", body)
-
-    def plan(self) -> None:
-        reconcile_pool(self.pool.pk, "w")
-
-    def arrived(self) -> bool:
-        tasks.relist_cluster(str(self.cluster.pk))
-        return Node.objects.filter(ready=True).count() == 2
-
-    def wrote(self) -> list[tuple[str, str]]:
-        """Every write that Halftide has sent, in order."""
-        asked = self.simulation.control("GET", f"requests?cluster_id={self.cluster.pk}").json()
-        return [(one["verb"], one["path"]) for one in asked if one["user_agent"] == "halftide" and one["verb"] not in READS]
-
-    def machines(self) -> list[tuple[str, str, bool]]:
-        found = self.simulation.control("GET", "machines?region=eu-north-1&gpu_type=H100_SXM").json()["machines"]
-        return [(one["token"], one["state"], one["cluster_id"] == str(self.cluster.pk)) for one in found]
-
-    def relabel(self, name: str, value: str | None) -> None:
-        self.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {CLASS_LABEL: value}}})
-
-    def label(self, name: str) -> str | None:
-        labels: dict[str, str] = self.api.get(f"/api/v1/nodes/{name}").json()["metadata"]["labels"]
-        return labels.get(CLASS_LABEL)
 
 
 @pytest.fixture
