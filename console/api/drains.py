@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -95,7 +96,7 @@ def _order(verdict: PodVerdict) -> tuple[str, str]:
     return verdict.namespace, verdict.name
 
 
-def _summary(row: Model) -> dict[str, object]:
+def _summary(row: Model) -> dict[str, Any]:
     return {
         "drain_id": str(row.pk),
         "reclaim_id": str(row.reclaim_id) if row.reclaim_id is not None else None,

@@ -60,7 +60,7 @@ class Url:
             kind, name = found.group(1) or "str", found.group(2)
             if name in ("cluster_id", "cluster"):
                 return str(cluster)
-            return str(NOBODYS) if kind == "uuid" else SAMPLES[kind]
+            return str(NOBODYS) if kind in ("uuid", "uuidstr") else SAMPLES[kind]
 
         return "/" + re.sub(r"<(?:(\w+):)?(\w+)>", sample, self.route)
 
