@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from datetime import datetime
 from uuid import UUID
 
+from django.db import connection
+
 from console.capacity.drain_changes import stop_drain, take_back
 from console.capacity.drain_entries import say
 from console.capacity.drain_views import DrainView
@@ -48,23 +50,41 @@ def fate_of(verdict: PodVerdict) -> Fate:
     return Fate(uid=verdict.pod_uid, **{name: getattr(verdict, name) for name in FATE_FIELDS})
 
 
-def put_fates(drain: Drain, fates: Iterable[Fate]) -> None:
-    """Write verdict rows, new ones and changed ones, in one statement."""
-    rows = [PodVerdict(drain=drain, pod_uid=fate.uid, **{name: getattr(fate, name) for name in FATE_FIELDS}) for fate in fates]
+def put_fates(changed: Iterable[tuple[Drain, Fate]]) -> None:
+    """Write verdict rows of any number of drains, new ones and changed ones, in one statement."""
+    rows = [
+        PodVerdict(drain=drain, pod_uid=fate.uid, **{name: getattr(fate, name) for name in FATE_FIELDS})
+        for drain, fate in changed
+    ]
     PodVerdict.objects.bulk_create(rows, update_conflicts=True, unique_fields=["drain", "pod_uid"], update_fields=FATE_FIELDS)
 
 
 def store(held: Held, cluster_id: UUID, pairs: Sequence[Pair], now: datetime) -> None:
     """Write what a round found out and decided. Raises LeaseLost where another run has taken over: then nothing is written."""
     loud = {before.id: (before, after) for before, after in pairs if replace(after, due_at=before.due_at) != before}
-    for before, after in pairs:
-        if before.id not in loud and after.due_at != before.due_at:  # nobody needs to see when we look again
-            Drain.objects.filter(pk=before.id, due_at=before.due_at).update(due_at=after.due_at)
+    _look_again([(before, after) for before, after in pairs if before.id not in loud and after.due_at != before.due_at])
     if not loud:
         return
     with change(now) as made:
         guard(held)
         _write(made, cluster_id, loud)
+
+
+def _look_again(pairs: Sequence[Pair]) -> None:
+    """When the next look is, quietly: nobody needs to see that. One statement; a drain that somebody woke meanwhile stays due."""
+    if not pairs:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE capacity_drain SET due_at = new.due_at"
+            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[]) AS new (id, was, due_at)"
+            " WHERE capacity_drain.id = new.id AND capacity_drain.due_at = new.was",
+            [
+                [before.id for before, _ in pairs],
+                [before.due_at for before, _ in pairs],
+                [after.due_at for _, after in pairs],
+            ],
+        )
 
 
 def _write(made: Change, cluster_id: UUID, pairs: dict[UUID, Pair]) -> None:
@@ -79,10 +99,13 @@ def _write(made: Change, cluster_id: UUID, pairs: dict[UUID, Pair]) -> None:
     verdicts: dict[UUID, list[Fate]] = {row.pk: [] for row in rows}
     for verdict in PodVerdict.objects.filter(drain__in=pairs):
         verdicts[verdict.drain_id].append(fate_of(verdict))
+    changed: list[tuple[Drain, Fate]] = []
     for row in rows:
         before, after = pairs[row.pk]
         stored = verdicts[row.pk]
-        fates = _put(row, stored, after.fates)
+        fates = _merged(stored, after.fates)
+        known = {fate.uid: fate for fate in stored}
+        changed += [(row, fate) for fate in fates if known.get(fate.uid) != fate]
         if (row.state, row.cause) != (before.state, before.cause):
             made.save(cluster_id, row)  # stopped by a person, or made a preemption: what was decided before is void
             continue
@@ -99,13 +122,13 @@ def _write(made: Change, cluster_id: UUID, pairs: dict[UUID, Pair]) -> None:
         _row(made, cluster_id, row, before, after)
         if row.state != State.STOPPED or after.due_at is None:
             say(made, row, before.state, stored, fates)
+    put_fates(changed)
 
 
-def _put(row: Drain, stored: list[Fate], found: Iterable[Fate]) -> list[Fate]:
-    """Combine with what others have written meanwhile, and write what that changes."""
+def _merged(stored: list[Fate], found: Iterable[Fate]) -> list[Fate]:
+    """What a round found, combined with what others have written meanwhile."""
     known = {fate.uid: fate for fate in stored}
     merged = {fate.uid: merge(known[fate.uid], fate) if fate.uid in known else fate for fate in found}
-    put_fates(row, [fate for fate in merged.values() if known.get(fate.uid) != fate])
     return list({**known, **merged}.values())
 
 

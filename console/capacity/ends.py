@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, prefetch_related_objects
 
 from console.capacity.drain_changes import subject, take_back, wake_drains
 from console.capacity.drain_rows import fate_of, put_fates
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import ended, merge, vanished
+from console.capacity.verdicts import Fate, ended, merge, vanished
 from console.clusters.models import Cluster, Node
 from console.timeline.changes import KUBERNETES, Change
 from console.timeline.models import Entry
@@ -37,6 +37,9 @@ def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
     verdicts = PodVerdict.objects.filter(drain__cluster=cluster, pod_uid__in=told)
     concerned = verdicts.filter(Q(ended_at=None) | Q(verdict=PodVerdict.Verdict.UNKNOWN)).values("drain")
     rows = made.lock(Drain.objects.filter(pk__in=list(concerned.values_list("drain", flat=True)))) if told else []
+    prefetch_related_objects(rows, "verdicts")  # once they are locked: nobody changes them now
+    written: list[tuple[Drain, Fate]] = []
+    emptied: list[Drain] = []
     for row in rows:
         before = {verdict.pod_uid: fate_of(verdict) for verdict in row.verdicts.all()}
         after = dict(before)
@@ -47,16 +50,17 @@ def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
             after[uid] = merge(fate, found)
         changed = [fate for uid, fate in after.items() if fate != before[uid]]
         if changed:
-            put_fates(row, changed)
+            written += [(row, fate) for fate in changed]
             made.save(cluster.stream, row)
         if changed and row.state in Drain.OPEN and not any(fate.open for fate in after.values()):
-            _wake(made, cluster, row)
+            emptied.append(row)
+    put_fates(written)
+    _wake(made, cluster, emptied)
 
 
 def node_gone(made: Change, cluster: Cluster, uid: str) -> None:
     """A node is no longer there: its drain, if one is open, looks again at once."""
-    for row in made.lock(Drain.objects.filter(cluster=cluster, node_uid=uid, state__in=Drain.OPEN)):
-        _wake(made, cluster, row)
+    _wake(made, cluster, made.lock(Drain.objects.filter(cluster=cluster, node_uid=uid, state__in=Drain.OPEN)))
 
 
 def node_uncordoned_by_person(made: Change, cluster: Cluster, uid: str) -> None:
@@ -70,7 +74,7 @@ def node_uncordoned_by_person(made: Change, cluster: Cluster, uid: str) -> None:
             message = f"{row.node_name} was opened by a person, but goes anyway: {row.why}, gone by {row.deadline:%H:%M:%S} UTC"
             warning = Entry.Severity.WARNING
             made.entry(cluster.stream, "NodeUncordoned", message, actor=KUBERNETES, severity=warning, subject=subject(row))
-            _wake(made, cluster, row)
+            _wake(made, cluster, [row])
 
 
 def _node(made: Change, cluster: Cluster, uid: str) -> Node | None:
@@ -79,7 +83,10 @@ def _node(made: Change, cluster: Cluster, uid: str) -> Node | None:
     return held or next(iter(made.lock(Node.objects.filter(cluster=cluster, uid=uid))), None)
 
 
-def _wake(made: Change, cluster: Cluster, row: Drain) -> None:
-    row.due_at = made.now
-    made.save(cluster.stream, row, "due_at")
-    wake_drains(cluster.pk)
+def _wake(made: Change, cluster: Cluster, rows: Sequence[Drain]) -> None:
+    """All due now, with one hint: a worker takes everything that is due."""
+    for row in rows:
+        row.due_at = made.now
+        made.save(cluster.stream, row, "due_at")
+    if rows:
+        wake_drains(cluster.pk)
