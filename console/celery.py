@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 app = Celery("halftide")
 app.set_default()  # for every thread: "current" alone is the thread's that imported this
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue("urgent"), Queue("default"), Queue("bulk")]
+app.conf.task_queues = [Queue("drains"), Queue("urgent"), Queue("default"), Queue("bulk")]
 app.conf.beat_schedule = {
     # What is due in any row; stale sweeps expire, so a night without workers does not wake to thousands of them.
     "sweep": {"task": "capacity.sweep", "schedule": 1.0, "options": {"queue": "urgent", "expires": 2}},

@@ -125,6 +125,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 30,
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
+    "queue_order_strategy": "priority",  # a worker's queues in the order they are given to it, not in turns
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
     "socket_keepalive": True,

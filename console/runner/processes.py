@@ -61,7 +61,7 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
             "idp", CONSOLE, _asgi("console.idp.asgi:application", idp_port),
             environment={"DJANGO_SETTINGS_MODULE": "console.idp.settings"},
         ),
-        Process("worker-urgent", CONSOLE, _worker("urgent", "urgent", 2), environment=SOFT_STOP),
+        Process("worker-urgent", CONSOLE, _worker("urgent", "drains,urgent", 4), environment=SOFT_STOP),
         Process("worker", CONSOLE, _worker("default", "default,bulk", 2), environment=SOFT_STOP),
         # No pid file: beat trusts a stale one. A doubled beat costs nothing, since sweeps take rows with SKIP LOCKED.
         Process("beat", CONSOLE, ["-m", "celery", "-A", "console", "beat", "--pidfile=", "-s", beat_state]),
