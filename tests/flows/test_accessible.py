@@ -1,4 +1,4 @@
-"""axe finds nothing on three pages, in light and dark; no page breaks its Content-Security-Policy (see `complaints`)."""
+"""axe finds nothing on the pages, in light and dark; no page breaks its Content-Security-Policy (see `complaints`)."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,7 +14,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_sign_in_clusters_and_cluster(
+def test_axe_finds_nothing_on_any_page(
     stack: Installation, context: BrowserContext, complaints: list[str], scheme: str
 ) -> None:
     page = context.new_page()
@@ -23,7 +23,12 @@ def test_axe_finds_nothing_on_sign_in_clusters_and_cluster(
     assert violations(page) == []
     sign_in(page, "Ada, admin")
     assert violations(page) == []
-    open_cluster(page, stack, "aurora-train")
+    cluster = open_cluster(page, stack, "aurora-train")
+    assert violations(page) == []
+    page.goto("/capacity")
+    page.locator("#would").get_by_text("Start drill").first.wait_for()
+    assert violations(page) == []
+    page.goto(f"/clusters/{cluster['id']}/preview?gpus=8")
     assert violations(page) == []
 
 
@@ -34,5 +39,8 @@ def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, co
     for address in ("/", "/clusters/new"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    open_cluster(page, stack, "aurora-train")
+    cluster = open_cluster(page, stack, "aurora-train")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    for address in ("/capacity", f"/clusters/{cluster['id']}/preview?gpus=8"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
