@@ -5,7 +5,7 @@ whoever takes over knows what may have happened (DESIGN 4).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
 from console.capacity.drain_changes import Start, start_drains
@@ -94,10 +94,12 @@ def order(pool: Pool, machine: Machine) -> Order:
 
 
 def confirm(made: Change, answers: Mapping[UUID, Given]) -> None:
-    """Machines that the provider has taken on. One line a cluster and class, whatever the number."""
+    """Machines that the provider has taken on. One line a cluster and class, whatever the number; each machine is in one line."""
     taken: Counter[tuple[UUID, str]] = Counter()
     gpus: Counter[tuple[UUID, str]] = Counter()
     for machine in made.lock(Machine.objects.filter(pk__in=answers)):
+        if machine.provider_id:
+            continue  # said before
         machine.provider_id = answers[machine.pk].provider_id[:200]
         if machine.state == Machine.State.ASKED:
             machine.state = Machine.State.BOOTING
@@ -111,11 +113,23 @@ def confirm(made: Change, answers: Mapping[UUID, Given]) -> None:
         made.entry(cluster, "LaunchAsked", message, data={"machines": number, "class": compute_class})
 
 
-def forget(made: Change, refused: Iterable[UUID]) -> Counter[tuple[UUID, ComputeClass]]:
-    """Rows of launches that the provider refused for certain: the machines never were. Returns how many, by cluster and class."""
+def forget(made: Change, refused: Iterable[UUID], asked_before: Collection[UUID]) -> Counter[tuple[UUID, ComputeClass]]:
+    """Launches that the provider refused. Returns how many, by cluster and class.
+
+    The machine never was, and its row goes; but where its token was `asked_before`, an older request may still be on its way, and
+    what it makes has to be known to be ended.
+    """
     numbers: Counter[tuple[UUID, ComputeClass]] = Counter()
     for machine in made.lock(Machine.objects.filter(pk__in=refused, state=Machine.State.ASKED)):
         numbers[machine.cluster_id, ComputeClass(machine.compute_class)] += 1
+        if machine.pk in asked_before:
+            machine.state, machine.gone_at, machine.why_gone = (
+                Machine.State.GIVEN_UP,
+                made.now,
+                "the provider gave no machine for it",
+            )
+            made.save(machine.cluster_id, machine, "state", "gone_at", "why_gone")
+            continue
         made.gone(machine.cluster_id, "node", machine.pk)  # a machine and its node are one line of a page
         machine.delete()
     return numbers

@@ -26,6 +26,10 @@ class Listing:
 
     machines: Mapping[UUID, Given]
 
+    @property
+    def there(self) -> list[UUID]:
+        return [token for token, given in self.machines.items() if given.there]
+
 
 def machines_of(pool: Pool) -> "Q":
     return Q(region=pool.region_id, gpu_type=pool.gpu_type_id)
@@ -77,7 +81,8 @@ def machine_views(pool: Pool, clusters: Sequence[Cluster], listing: Listing | No
     ids = [cluster.pk for cluster in clusters]
     nodes = {node.machine_id: node for node in Node.objects.filter(cluster__in=ids, machine__isnull=False)}
     unsent = Q(state=Machine.State.ASKED, cluster__in=[each.pk for each in clusters if each.mode == Cluster.Mode.OBSERVE])
-    outlived = Q(state__in=Missing, gone_at__lt=now - SETTLES, pk__in=nodes)
+    there = listing.there if listing else []
+    outlived = Q(state__in=Missing, pk__in=nodes) & (Q(gone_at__lt=now - SETTLES) | Q(pk__in=there))
     here = Q(state__in=(*Machine.ALIVE, Machine.State.LEAVING))
     machines = list(Machine.objects.filter(machines_of(pool)).filter(here | outlived).exclude(unsent).order_by("pk"))
     draining, kept = _drains(machines, clusters, now)

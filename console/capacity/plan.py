@@ -139,7 +139,9 @@ def _end_of_hope(goes: _Goes, machine: MachineView, now: datetime, give_up_after
     if machine.draining:
         return
     if machine.remains:
-        goes.add(machine, Drain.Cause.SCALED_DOWN, LOST, "its machine is gone and its node was left behind")
+        late = machine.state == Machine.State.GIVEN_UP
+        why = "it became a node after it was given up" if late else "its machine is gone and its node was left behind"
+        goes.add(machine, Drain.Cause.SCALED_DOWN, LOST, why)
     elif machine.counts and machine.lost:
         cause = Drain.Cause.PREEMPTED if machine.compute_class == PREEMPTIBLE else Drain.Cause.REPAIR
         goes.add(machine, cause, LOST, machine.lost)

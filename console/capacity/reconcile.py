@@ -17,6 +17,7 @@ from time import monotonic
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from console.capacity import applying, asking, waits
@@ -93,7 +94,9 @@ def _round(run: Run) -> bool:
     pool = Pool.objects.select_related("gpu_type").get(pk=run.pool_id)
     wakes = list(PoolWake.objects.filter(pool=pool).values_list("pk", flat=True))
     back = returning(pool)
-    doubtful = Machine.objects.filter(machines_of(pool)).filter(state__in=[Machine.State.ASKED, Machine.State.LEAVING])
+    # Its node may come before the provider's answer is written down; without that, nobody has said that it was asked for.
+    unsaid = Q(state__in=Machine.ALIVE, provider_id="")
+    doubtful = Machine.objects.filter(machines_of(pool)).filter(unsaid | Q(state=Machine.State.LEAVING))
     tokens = list(doubtful.exclude(drains__state__in=Drain.OPEN).values_list("pk", flat=True))
     heard = asyncio.run(asking.listen(run.open_provider(pool.provider), pool, tokens))
     if heard.silence:
@@ -133,7 +136,7 @@ def _decide(run: Run, heard: Heard, back: Collection[UUID]) -> Decided:
             backoff = returned(backoff, 0 if pool.silent_since else pool.free_machines, heard.state.free)
         machines = machine_views(pool, list(clusters.values()), heard.listing, made.now)
         decided = plan(
-            pool_view(pool, heard.state, switch, {*back, *returning(pool)}, backoff.next_try_at),
+            pool_view(pool, heard.state, switch, {*back, *returning(pool), *_left_over(heard)}, backoff.next_try_at),
             cluster_views(list(clusters.values()), switch, made.now, pool.gpu_type.gpus_per_node),
             machines,
             made.now,
@@ -161,14 +164,20 @@ def _orders(pool: Pool) -> list[Order]:
 
 
 def _ends(pool: Pool, heard: Heard) -> set[UUID]:
-    """Machines to terminate: those leaving without a drain, and those the provider still has that we gave up or know as gone."""
+    """Machines to terminate: those leaving without a drain, and those the provider still has that we gave up or know as gone.
+
+    One of the latter that became a node meanwhile is drained like any other (see `plan`), for pods may have come to it.
+    """
     leaving = Machine.objects.filter(machines_of(pool)).filter(state=Machine.State.LEAVING, cluster__mode=Cluster.Mode.ACT)
     ends = set(leaving.exclude(drains__state__in=Drain.OPEN).values_list("pk", flat=True))
-    if heard.listing is not None:
-        there = [token for token, given in heard.listing.machines.items() if given.there]
-        left_over = Machine.objects.filter(pk__in=there, state__in=Missing, cluster__mode=Cluster.Mode.ACT)
-        ends.update(left_over.values_list("pk", flat=True))
-    return ends
+    acting = Machine.objects.filter(pk__in=_left_over(heard), nodes=None, cluster__mode=Cluster.Mode.ACT)
+    return ends | set(acting.values_list("pk", flat=True))
+
+
+def _left_over(heard: Heard) -> set[UUID]:
+    """Machines that we wrote off and the provider still has: they come back to it, so no other is taken in their stead."""
+    there = heard.listing.there if heard.listing is not None else ()
+    return set(Machine.objects.filter(pk__in=there, state__in=Missing).values_list("pk", flat=True))
 
 
 def _finish(run: Run, heard: Heard, decided: Decided, done: Done, wakes: Collection[int]) -> None:
@@ -177,7 +186,7 @@ def _finish(run: Run, heard: Heard, decided: Decided, done: Done, wakes: Collect
         pool, clusters = _lock(run, made)
         backoff = decided.backoff
         if heard.state is not None:
-            waiting = _settle(made, clusters, decided, done)
+            waiting = _settle(made, clusters, decided, done, heard.known.keys())
             backoff = after_run(backoff, bool(waiting), made.now, run.dice())
             came = {order.cluster for order in decided.orders if isinstance(done.launched.get(order.token), Given)}
             waits.record(made, clusters.values(), waiting, came, pool.gpu_type.gpus_per_node, backoff.next_try_at)
@@ -188,15 +197,18 @@ def _finish(run: Run, heard: Heard, decided: Decided, done: Done, wakes: Collect
         PoolWake.objects.filter(pk__in=list(wakes)).delete()
 
 
-def _settle(made: Change, clusters: dict[UUID, Cluster], decided: Decided, done: Done) -> Counter[tuple[UUID, ComputeClass]]:
+def _settle(
+    made: Change, clusters: dict[UUID, Cluster], decided: Decided, done: Done, asked_before: Collection[UUID]
+) -> Counter[tuple[UUID, ComputeClass]]:
     """Write the answers to launches. Returns what waits: what the plan found nothing free for, and what came to nothing since."""
     cluster_of = {order.token: clusters[order.cluster] for order in decided.orders}
     failed = {token: answer for token, answer in done.launched.items() if isinstance(answer, ProviderError)}
     applying.confirm(made, {token: answer for token, answer in done.launched.items() if isinstance(answer, Given)})
     waiting: Counter[tuple[UUID, ComputeClass]] = Counter(decided.plan.waiting)
-    waiting.update(applying.forget(made, [token for token, answer in failed.items() if isinstance(answer, NoCapacity)]))
+    none_free = [token for token, answer in failed.items() if isinstance(answer, NoCapacity)]
+    waiting.update(applying.forget(made, none_free, asked_before))
     refused = {token: str(answer) for token, answer in failed.items() if isinstance(answer, Refused)}
-    applying.forget(made, refused)
+    applying.forget(made, refused, asked_before)
     for cluster, why in {cluster_of[token].pk: why for token, why in refused.items()}.items():
         waits.refuse(made, clusters[cluster], why)
     return waiting

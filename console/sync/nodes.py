@@ -122,6 +122,7 @@ def _see(
     before = stored(row) if row else None
     if row is None:
         row = Node(cluster=cluster, uid=shape.uid, created_at=shape.created_at or at)
+        row.draining = machine is not None and machine.state not in Machine.ALIVE  # too late: it goes again, and never counts
     since = row.ready_since
     if fields := _fill(row, seen, shape, machine, before, at):
         done.writes.setdefault(row.uid, (row, set()))[1].update(fields)

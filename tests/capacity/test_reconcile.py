@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from console.capacity import queries
 from console.capacity.models import Automation, Drain, Pool, PoolWake, Wait
-from console.capacity.providers.base import Standing
+from console.capacity.providers.base import Given, Standing, Unclear
 from console.capacity.reconcile import reconcile_pool
 from console.capacity.wakes import wake
 from console.clusters import leases
@@ -356,6 +356,108 @@ def test_a_machine_that_never_became_ready_is_given_up_terminated_and_replaced(
     assert provider.ended == [first.pk]
     assert states() == [State.BOOTING, State.GIVEN_UP]
     assert reasons(cluster).count("LaunchGivenUp") == 1
+
+
+def test_a_node_that_comes_before_its_launch_is_written_down_does_not_hide_that_it_was_asked_for(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker dies after the launch, and the watch sees the node Ready before the next worker comes."""
+    cluster = a_cluster(pool, standard=16)
+    monkeypatch.setattr("console.capacity.reconcile._finish", lambda *_: (_ for _ in ()).throw(SystemExit))
+    with pytest.raises(SystemExit):
+        run()
+    monkeypatch.undo()
+    all_become_ready(clock.now)
+    run()
+    run()
+    asked = Entry.objects.get(stream=cluster.stream, reason="LaunchAsked")
+    assert asked.data == {"machines": 2, "class": "standard"}
+    assert states() == [State.JOINED] * 2
+    assert not Machine.objects.filter(provider_id="").exists()
+
+
+def test_a_launch_that_arrives_after_its_token_was_refused_is_known_and_ended(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    """The first request hangs on its way, the second finds nothing free, then the first arrives (kubernetes/autoscaler#687)."""
+    a_cluster(pool, standard=8)
+
+    def hangs(verb: str) -> None:
+        if verb == "launch":
+            raise Unclear("no answer yet")
+
+    provider.before = hangs
+    run()
+    token = Machine.objects.get().pk
+    provider.before, provider.others = lambda verb: None, provider.total
+    clock.passes(seconds=1)
+    run()
+    assert Machine.objects.get(pk=token).state == State.GIVEN_UP
+    provider.others = 0
+    provider.machines[token] = Given(token, "late", Standing.BOOTING)
+    clock.passes(seconds=200)
+    run()
+    assert provider.ended == [token]
+    assert len(provider.there) == 1
+    assert states() == [State.BOOTING, State.GIVEN_UP]
+
+
+def given_up(pool: Pool, provider: FakeProvider, run: Run, clock: Clock) -> Machine:
+    """A standard machine that has not become a node in time, and whose end the provider does not get to hear."""
+
+    def deaf(verb: str) -> None:
+        if verb == "terminate":
+            raise Unclear("no answer")
+
+    run()
+    first = Machine.objects.get(compute_class="standard")
+    for other in Machine.objects.exclude(pk=first.pk):
+        becomes_ready(other, clock.now)
+    clock.passes(minutes=15)
+    provider.before = deaf
+    run()
+    first.refresh_from_db()
+    assert first.state == State.GIVEN_UP
+    assert provider.machines[first.pk].there
+    return first
+
+
+def test_a_machine_that_registers_after_it_was_given_up_is_drained_and_never_counted(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    """Adopted or removed, never both: its replacement is there already, and pods may have come to it."""
+    cluster = a_cluster(pool, standard=8)
+    late = given_up(pool, provider, run, clock)
+    fields = {"uid": "late", "name": late.node_name, "gpus": 8, "resource_version": "1", "created_at": clock.now}
+    Node.objects.create(cluster=cluster, machine=late, compute_class="standard", ready=True, draining=True, **fields)
+    provider.before = lambda verb: None
+    run()
+    drain = Drain.objects.get()
+    assert (drain.machine_id, drain.why) == (late.pk, "it became a node after it was given up")
+    assert provider.machines[late.pk].there, "its pods are told first"
+    late.refresh_from_db()
+    assert late.state == State.GIVEN_UP
+    assert len(provider.there) == 2
+    run()
+    assert Drain.objects.count() == 1
+
+
+def test_a_machine_that_was_given_up_goes_back_instead_of_a_healthy_one(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    a_cluster(pool, standard=8, preemptible=16)
+    provider.others = provider.total - 3
+    given_up(pool, provider, run, clock)
+    clock.passes(seconds=1)
+    run()
+    assert not Drain.objects.exists()
+    provider.before = lambda verb: None
+    clock.passes(seconds=1)
+    run()
+    clock.passes(seconds=200)
+    run()
+    assert not Drain.objects.exists()
+    assert sorted(states()) == [State.BOOTING, State.GIVEN_UP, State.JOINED, State.JOINED]
 
 
 def test_a_machine_of_ours_that_we_know_as_gone_is_never_left_running(
