@@ -6,28 +6,17 @@ is guessed: where nothing says how old a pod's last checkpoint is, the answer is
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from console.capacity.budgets import BudgetName, Budgets
 from console.capacity.drain_step import MAX_GRACE
 from console.clusters.models import Machine, Node, Pod
-from console.kube.shapes import BudgetShape, PodShape, Requirement
 
 IN_FLIGHT = 64  # requests that a drain has under way at one API (see `drain_doors`)
 READS = 4  # one after another: the node and its pods, before the cordon and after it
 
 Owner = tuple[str, str, str]  # namespace, kind, name
-BudgetName = tuple[str, str]  # namespace, name
-
-
-@dataclass(frozen=True)
-class Budgets:
-    """What Kubernetes said. `unknown` is the sentence that says why it said nothing; then nothing follows from the rest."""
-
-    allowed: Mapping[BudgetName, int] = field(default_factory=dict)  # evictions it allows just now
-    covers: Mapping[str, tuple[BudgetName, ...]] = field(default_factory=dict)  # by uid of the pod
-    round_trip: float | None = None  # seconds that one request took
-    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -253,35 +242,6 @@ def telling_seconds(nodes: int, pods: int, over: int, round_trip: float | None) 
         return None
     rounds = [*[nodes] * READS, nodes, nodes + pods, over]
     return round_trip * sum(-(-requests // IN_FLIGHT) for requests in rounds)
-
-
-def budgets_of(budgets: Iterable[BudgetShape], pods: Iterable[PodShape], round_trip: float) -> Budgets:
-    """Which budgets stand over which pods. An empty selector selects all of its namespace, as policy/v1 has it."""
-    shapes = list(budgets)
-    covers = {pod.uid: tuple((budget.namespace, budget.name) for budget in shapes if _selects(budget, pod)) for pod in pods}
-    allowed = {(budget.namespace, budget.name): budget.disruptions_allowed for budget in shapes}
-    return Budgets(allowed, covers, round_trip)
-
-
-def _selects(budget: BudgetShape, pod: PodShape) -> bool:
-    if budget.namespace != pod.namespace:
-        return False
-    labels = all(pod.labels.get(key) == value for key, value in budget.match_labels.items())
-    return labels and all(_meets(line, pod.labels) for line in budget.match_expressions)
-
-
-def _meets(line: Requirement, labels: Mapping[str, str]) -> bool:
-    match line.operator:
-        case "In":
-            return labels.get(line.key) in line.values
-        case "NotIn":
-            return labels.get(line.key) not in line.values
-        case "Exists":
-            return line.key in labels
-        case "DoesNotExist":
-            return line.key not in labels
-        case _:
-            return False
 
 
 def length(seconds: float) -> str:

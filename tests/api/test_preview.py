@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from console.capacity import previewing
+from console.capacity.budgets import Budgets
 from console.capacity.models import Drain
-from console.capacity.preview import Budgets
 from console.clusters.models import ComputeClass, Machine, Pod
 from console.kube.kubeconfig import Connection
 from tests.api.world import Api, World, error, new_machine, new_node

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.capacity import previewing
+from console.capacity.budgets import Budgets
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.preview import Budgets
 from console.clusters.models import Cluster, Pod
 from console.clusters.secrets import seal
 from console.kube.kubeconfig import Connection

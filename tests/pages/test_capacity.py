@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from console.accounts.models import AuditRow, Role
 from console.capacity import enqueue, previewing
+from console.capacity.budgets import Budgets
 from console.capacity.models import Automation, Drain, Pool, Quota, Reclaim, Wait
-from console.capacity.preview import Budgets
 from console.clusters.models import Cluster, ComputeClass, Machine, Pod
 from tests.pages import world
 

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from console.accounts.models import Role
 from console.capacity import enqueue, previewing
+from console.capacity.budgets import Budgets
 from console.capacity.models import Drain, Pool, Reclaim
-from console.capacity.preview import Budgets
 from console.clusters.models import Cluster
 from tests.pages import world
 from tests.pages.test_in_browser import chromium  # noqa: F401  (a fixture)
