@@ -33,3 +33,13 @@ def get_cluster(actor: Actor, cluster_id: UUID | str, role: Role = Role.VIEWER) 
         raise NotFound("There is no cluster with this id, or it belongs to a project you have no role in.", param="cluster_id")
     actor.require(cluster.project_id, role)
     return cluster
+
+
+def get_cluster_for_fleet(actor: Actor, cluster_id: UUID) -> Cluster:
+    """As `get_cluster`, and for fleet operators every cluster of every project: they reclaim and drill across projects."""
+    if not actor.fleet_operator:
+        return get_cluster(actor, cluster_id)
+    found = Cluster.objects.select_related("project", "region", "gpu_type").filter(pk=cluster_id).first()
+    if found is None:
+        raise NotFound("There is no cluster with this id.", param="cluster_id")
+    return found

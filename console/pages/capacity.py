@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.accounts.access import Actor, fleet, signed_in
 from console.capacity import drills, previewing, queries, services
 from console.capacity import fleet as fleets
-from console.clusters.access import get_cluster
+from console.clusters.access import get_cluster_for_fleet
 from console.clusters.models import Cluster
 from console.http import BadInput, Conflict, DomainError, NotFound, Unprocessable
 from console.pages import capacity_rows as rows
@@ -78,7 +78,7 @@ def would(request: HttpRequest) -> HttpResponse:
     cluster_id = _id(request.GET.get("cluster", ""))
     if cluster_id is None:
         raise NotFound("Choose a cluster.", param="cluster")
-    cluster = _any_cluster(actor_of(request), cluster_id)
+    cluster = get_cluster_for_fleet(actor_of(request), cluster_id)
     if not request.headers.get("HX-Request"):
         return redirect(f"/clusters/{cluster.pk}/preview?{request.GET.urlencode()}")
     return render(request, "pages/capacity_would.html", _asked(request, cluster))
@@ -88,7 +88,7 @@ def would(request: HttpRequest) -> HttpResponse:
 @require_safe
 def preview(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     """What would be lost, pod by pod: for everybody who may see the cluster; only fleet operators can go on from it."""
-    return show_preview(request, _any_cluster(actor_of(request), cluster_id))
+    return show_preview(request, get_cluster_for_fleet(actor_of(request), cluster_id))
 
 
 def show_preview(request: HttpRequest, cluster: Cluster, problem: DomainError | None = None) -> HttpResponse:
@@ -103,15 +103,16 @@ def show_preview(request: HttpRequest, cluster: Cluster, problem: DomainError | 
 def take(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
     """Reclaim or drill, confirmed. A drill leads to its report."""
     actor = actor_of(request)
-    cluster = _any_cluster(actor, cluster_id)
+    cluster = get_cluster_for_fleet(actor, cluster_id)
     try:
         gpus = whole_number(request.POST.get("gpus", ""), "gpus", "What is taken back")
         taken = services.reclaim(actor, cluster, gpus, drill=request.POST.get("kind") != "reclaim")
     except MENDABLE as error:
         return show_preview(request, cluster, error)
-    if actor.role_in(cluster.project_id) is None:  # a fleet operator elsewhere: the cluster's own pages are not theirs
-        return redirect("capacity")
-    return redirect(drills.page_of(taken) if taken.drill else f"/clusters/{cluster.pk}")
+    if taken.drill:
+        return redirect(drills.page_of(taken))
+    # A fleet operator without a role in the project has no cluster page to go to.
+    return redirect("capacity" if actor.role_in(cluster.project_id) is None else f"/clusters/{cluster.pk}")
 
 
 @fleet
@@ -147,16 +148,6 @@ def _asked(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     except MENDABLE as error:
         shown["problem"] = error
     return shown
-
-
-def _any_cluster(actor: Actor, cluster_id: UUID) -> Cluster:
-    """Fleet operators reach every cluster of every project; others those that they may see."""
-    if not actor.fleet_operator:
-        return get_cluster(actor, cluster_id)
-    found = Cluster.objects.select_related("project", "region", "gpu_type").filter(pk=cluster_id).first()
-    if found is None:
-        raise NotFound("There is no cluster with this id.", param="cluster_id")
-    return found
 
 
 def _id(text: str) -> UUID | None:

@@ -13,7 +13,7 @@ from console.capacity import drills
 from console.capacity.drain_entries import span
 from console.capacity.drill import NodeLine, Totals
 from console.capacity.models import PodVerdict, Reclaim
-from console.clusters.access import get_cluster
+from console.clusters.access import get_cluster_for_fleet
 from console.http import NotFound
 from console.pages.asking import actor_of
 
@@ -57,7 +57,7 @@ class PodRow:
 @signed_in
 @require_safe
 def drill(request: HttpRequest, cluster_id: UUID, reclaim_id: UUID) -> HttpResponse:
-    cluster = get_cluster(actor_of(request), cluster_id)
+    cluster = get_cluster_for_fleet(actor_of(request), cluster_id)
     reclaim = Reclaim.objects.filter(cluster=cluster, pk=reclaim_id, drill=True).first()
     if reclaim is None:
         raise NotFound(f"{cluster.name} has no such drill.")

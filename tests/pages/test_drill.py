@@ -8,6 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from console.accounts.models import Role
 from console.capacity import drills
 from console.capacity.models import Drain, PodVerdict, Pool, Reclaim
 from console.clusters.models import Cluster, Machine
@@ -115,3 +116,12 @@ def test_it_asks_as_much_for_one_node_as_for_five(pool: Pool, vic: Client) -> No
             assert vic.get(address(row)).status_code == 200
         counts.append(len(seen))
     assert counts[1] == counts[2]
+
+
+def test_a_fleet_operator_of_another_project_reads_the_drill_they_may_start(pool: Pool) -> None:
+    row = a_drill(world.a_cluster(pool))
+    away = world.browser(world.a_person("sol", Role.VIEWER, "elsewhere", fleet=True))
+    assert away.get(address(row)).status_code == 200
+    assert away.get(f"/clusters/{row.cluster_id}").status_code == 404
+    stranger = world.browser(world.a_person("kim", Role.VIEWER, "elsewhere"))
+    assert stranger.get(address(row)).status_code == 404
