@@ -1,0 +1,67 @@
+"""Takes the pictures in this folder of a running `make up`: `.venv/bin/python docs/pictures/take.py [ADDRESS]`.
+
+Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
+Needs the test requirements and Debian's Chromium.
+"""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+HERE = Path(__file__).parent
+ADDRESS = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+SIZES = {"light": (1440, 900), "dark": (1440, 900), "375": (375, 812)}
+
+
+def shoot(page: Page, name: str) -> None:
+    for look, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if look == "dark" else "light", reduced_motion="reduce")
+        page.evaluate("window.scrollTo(0, 0)")
+        page.wait_for_timeout(1500)  # the chart redraws itself for the scheme
+        page.screenshot(path=HERE / f"{name}-{look}.png")
+
+
+def stage(page: Page) -> None:
+    """A cluster with something going on: 64 asked for and there, 16 being taken back."""
+    page.get_by_role("link", name="aurora-train").first.click()
+    box = page.locator("[data-gauge] input[name=gpus]")
+    box.fill("64")
+    box.press("Enter")
+    page.locator(".figure", has_text="64 allocated of 64 desired").wait_for(timeout=180_000)
+    page.get_by_text("Reclaim 8 GPUs now").click()
+    page.get_by_label("GPUs", exact=True).fill("16")
+    page.get_by_role("button", name="Reclaim now").click()
+    page.locator(".live .verdicts tbody tr").first.wait_for(timeout=60_000)
+
+
+def main() -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        page = browser.new_context(base_url=ADDRESS).new_page()
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.goto("/")
+        shoot(page, "sign-in")
+        page.get_by_role("button", name="Ada, admin").click()
+        page.wait_for_url(f"{ADDRESS}/")
+        stage(page)
+        cluster = page.url
+        shoot(page, "cluster")
+        for name, address in {
+            "clusters": "/",
+            "nodes": f"{cluster}/nodes",
+            "timeline": f"{cluster}/timeline",
+            "create": "/clusters/new",
+            "capacity": "/capacity",
+            "preview": f"{cluster}/preview?gpus=16",
+            "not-found": "/clusters/00000000-0000-4000-8000-000000000000",
+        }.items():
+            page.goto(address)
+            shoot(page, name)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
