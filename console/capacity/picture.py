@@ -18,6 +18,9 @@ from console.capacity.would import Would
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 
+# What a line reads of a machine; the rest are a dozen instants, and a page may have a thousand machines.
+OF_MACHINES = ("compute_class", "node_name", "gpus", "state", "asked_at", "first_ready_at", "last_proof_at")
+
 DENSE_ABOVE = 60  # cells with text up to here, small squares beyond
 
 
@@ -92,9 +95,10 @@ def read_lines(cluster_id: UUID, only: frozenset[UUID] | None = None) -> list[Li
     nodes = Node.objects.filter(cluster_id=cluster_id)
     drains = Drain.objects.filter(cluster_id=cluster_id, state__in=Drain.OPEN)
     if only is None:
-        machines = machines.exclude(state__in=[Machine.State.GONE, Machine.State.GIVEN_UP])
+        machines = machines.exclude(state__in=[Machine.State.GONE, Machine.State.GIVEN_UP]).only(*OF_MACHINES)
     else:
         nodes = nodes.filter(pk__in=only) | nodes.filter(machine_id__in=only)
         machines = machines.filter(pk__in=only) | machines.filter(nodes__in=only)
+        machines = machines.distinct()
         drains = drains.filter(machine_id__in=machines.values("pk"))
-    return lines(machines.distinct(), nodes, drains)
+    return lines(machines, nodes, drains)

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from console.capacity.difference import Coming, Difference, Waiting, difference_of
 from console.capacity.models import Automation, Drain, Pool, Wait
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
@@ -17,6 +19,8 @@ __all__ = ["Cost", "Difference", "Offer", "automation", "cost", "difference", "d
 
 # As the light of the pages: what is older than this is red, and nothing is begun on it (DESIGN 16, guarantee 5).
 OLD = timedelta(seconds=120)
+
+ALLOCATED = {"ready": True, "draining": False, "startup_pending": False}  # as Node.allocated has it
 
 
 def automation() -> Automation:
@@ -82,12 +86,14 @@ def differences(clusters: Iterable[Cluster], now: datetime) -> dict[UUID, Differ
 
 def _coming(clusters: list[UUID]) -> dict[UUID, list[Coming]]:
     """Preemptible machines that count toward the target and not, or not with all their GPUs, as allocated."""
-    machines = (
+    whole = Node.objects.filter(machine=OuterRef("pk"), gpus__gte=OuterRef("gpus"), **ALLOCATED)
+    machines = list(
         Machine.objects.filter(cluster__in=clusters, compute_class=ComputeClass.PREEMPTIBLE, state__in=Machine.ALIVE)
         .exclude(drains__state__in=Drain.OPEN)
+        .exclude(Exists(whole))  # nearly all of them, so they stay in the database
         .order_by("asked_at")
     )
-    nodes = {node.machine_id: node for node in Node.objects.filter(cluster__in=clusters, machine__isnull=False)}
+    nodes = {node.machine_id: node for node in Node.objects.filter(machine__in=machines)}
     coming: dict[UUID, list[Coming]] = defaultdict(list)
     for machine in machines:
         found = _not_allocated(machine, nodes.get(machine.pk))

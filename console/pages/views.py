@@ -5,6 +5,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from console.accounts.access import signed_in
@@ -27,6 +28,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
 
 @signed_in
 @require_safe
+@gzip_page
 def overview(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     return show_overview(request, cluster_id)
 
@@ -55,6 +57,7 @@ def show_overview(
 
 @signed_in
 @require_safe
+@gzip_page
 def nodes(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     found = page.opened(actor_of(request), cluster_id)
     lines, size = list(found.picture.lines), page.NODES_PAGE
@@ -72,6 +75,7 @@ def nodes(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_safe
+@gzip_page
 def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     found = page.opened(actor_of(request), cluster_id)
     before = request.GET.get("before", "")
@@ -81,6 +85,7 @@ def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_safe
+@gzip_page
 def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     """More rows below those of the page (htmx puts them in the place of the button)."""
     cluster = get_cluster(actor_of(request), cluster_id)
@@ -90,6 +95,7 @@ def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_safe
+@gzip_page
 def updates(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
     """The poll of a page without a socket: the same frame as the socket sends, since the page's revision."""
     cluster = get_cluster(actor_of(request), cluster_id)
@@ -105,6 +111,7 @@ def updates(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
 
 @signed_in
 @require_safe
+@gzip_page
 def chart(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
     cluster = get_cluster(actor_of(request), cluster_id)
     return JsonResponse(charts.series(cluster, request.GET.get("range", charts.FIRST), timezone.now()))
