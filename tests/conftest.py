@@ -13,11 +13,16 @@ from pathlib import Path
 
 import django
 import pytest
+from hypothesis import settings
 
 from console.runner.services import servers
 from console.runner.state import demo_secrets
 
 RUN = ExitStack()
+
+# `ci` (hypothesis brings it: the same examples in each run, no time limit for one) takes the long property runs; see
+# `tests/capacity/test_plan_properties.py`. It is loaded before any test is read.
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

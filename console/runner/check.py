@@ -18,6 +18,9 @@ PLACEHOLDERS = {
     "HALFTIDE_SECRET_KEY": "types",
 }
 
+# Property tests run as long as in CI; pytest by itself takes fewer examples.
+LONG_RUNS = {"HYPOTHESIS_PROFILE": "ci"}
+
 STEPS = (
     ("Lint (ruff)", ["-m", "ruff", "check", "."]),
     ("Types (mypy, strict)", ["-m", "mypy"]),
@@ -30,7 +33,8 @@ def check(python: Path) -> int:
     failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
     heading = "Tests (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
     print(f"\n== {heading}", flush=True)
-    tests = subprocess.run([python, "-m", "pytest", "-q"], cwd=ROOT, check=False).returncode
+    environment = {**LONG_RUNS, **os.environ}
+    tests = subprocess.run([python, "-m", "pytest", "-q"], cwd=ROOT, check=False, env=environment).returncode
     return 1 if failed or tests else 0
 
 
