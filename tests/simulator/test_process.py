@@ -73,6 +73,18 @@ def test_a_machine_that_was_booting_at_the_kill_joins_after_it(tmp_path: Path) -
     assert own.end() == 0
 
 
+def test_what_other_tenants_were_made_to_want_outlives_a_kill_until_all_is_cleared(own: Simulation) -> None:
+    pool = {"region": "us-central-2", "gpu_type": "B200_SXM"}
+    own.control("POST", "demand", {**pool, "machines": 12})
+    own.end(signal.SIGKILL)
+    own.start()
+    assert own.control("GET", "pools/us-central-2/B200_SXM").json()["free"] == 0
+    own.control("POST", "demand", {**pool, "machines": 2, "auto": True})
+    own.end(signal.SIGKILL)
+    own.start()
+    assert own.control("GET", "pools/us-central-2/B200_SXM").json()["free"] == 9
+
+
 def test_it_ends_quickly_while_watches_are_open(own: Simulation) -> None:
     api = own.cluster()
     lines, follower = follow(api, 60)

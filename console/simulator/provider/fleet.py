@@ -43,6 +43,9 @@ class Fleet:
         self._wake = asyncio.Event()
         self._journal, self._clock, self._power, self._seed = journal, clock, power, seed
         self._markets = {key: Market(total, total, curve, auto, curve.base) for key, (total, curve) in totals.items()}
+        for key, market in self._markets.items():
+            if fact := journal.facts("demand").get(" ".join(key)):
+                market.auto, market.wanted = False, fact["machines"]
         self._machines = {token: Machine(**fact) for token, fact in journal.facts("machine").items()}
         self._numbers = len(self._machines)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -134,7 +137,7 @@ class Fleet:
         return self._machines[token]
 
     def demand(self, key: Key, machines: int | None, *, auto: bool) -> None:
-        """Set what other tenants want by hand, or give the pool back to its curve."""
+        """Set what other tenants want by hand, or give the pool back to its curve. By hand it outlives this process."""
         self.pool(key)
         market = self._markets[key]
         market.auto = auto
@@ -142,6 +145,7 @@ class Fleet:
             market.wanted = machines
         elif auto:
             market.wanted, market.surge = market.curve.base, None
+        self._journal.note("demand", " ".join(key), None if auto else {"machines": market.wanted})
         self._notice()
 
     def capacity(self, key: Key, machines: int) -> None:
@@ -154,7 +158,8 @@ class Fleet:
         """Pools, demand and boots as this process was started. Machines stay as they are."""
         self.boot_seconds, auto = self._given
         self.joins.clear()
-        for market in self._markets.values():
+        for key, market in self._markets.items():
+            self._journal.note("demand", " ".join(key), None)
             market.total, market.auto, market.wanted, market.surge = market.given, auto, market.curve.base, None
         self._notice()
 
