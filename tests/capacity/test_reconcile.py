@@ -321,6 +321,41 @@ def test_a_lowered_target_starts_drains_and_calls_off_what_has_not_joined(
     assert reasons(cluster).count("TogetherScaledDown") == 2
 
 
+def test_a_pool_that_lost_everything_overnight_is_refilled_within_one_delay_of_capacitys_return(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    """All nodes preempted at once, desired stays, nothing retried by the morning (Azure/AKS#5736, Azure/AKS#3092)."""
+    cluster = a_cluster(pool, standard=8, preemptible=40)
+    grow(run, clock)
+    provider.others = provider.total - 1
+    run()
+    assert Drain.objects.count() == 5
+    for drain in Drain.objects.all():  # all of them come to their end
+        provider.machines[drain.machine_id] = replace(provider.machines[drain.machine_id], standing=Standing.TERMINATED)
+    Machine.objects.filter(drains__isnull=False).update(state=State.GONE, gone_at=clock.now)
+    Drain.objects.update(state=Drain.State.REMOVED, removed_at=clock.now, due_at=None)
+    Node.objects.filter(draining=True).delete()
+    launched = len(provider.orders)
+    for turn in range(8 * 3):
+        clock.passes(minutes=20)
+        if turn == 12:  # a worker dies with the lease in its hands
+            assert leases.take("pool", pool.pk, "dead") is not None
+            assert not run()
+            Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
+        assert Pool.objects.get().due_at <= clock.now, "still looked at"
+        assert run()
+    assert len(provider.orders) == launched, "nothing was free, so nothing was asked for"
+    assert queries.difference(cluster, clock.now).waiting == 40
+    assert reasons(cluster).count("WaitingForCapacity") == 1
+    provider.others = 0
+    clock.passes(seconds=144)
+    assert Pool.objects.get().due_at <= clock.now
+    grow(run, clock, 3)
+    cluster.refresh_from_db()
+    assert cluster.allocated_preemptible_gpus == 40
+    assert len(provider.orders) == launched + 5
+
+
 def test_owed_machines_are_given_back_by_the_node_that_loses_least(
     pool: Pool, provider: FakeProvider, run: Run, clock: Clock
 ) -> None:

@@ -1,0 +1,41 @@
+"""The queue carries hints: what is delivered late, twice or never does no harm, and no task can outlive its delivery."""
+
+import re
+
+import pytest
+from django.conf import settings
+
+from console.celery import app
+from console.env import ROOT
+
+
+def test_every_task_ends_before_it_would_be_delivered_again() -> None:
+    """A visibility timeout shorter than the task runs it several times (celery/kombu#337, celery/celery#2599)."""
+    app.loader.import_default_modules()
+    visible = settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
+    limits = {name: task.time_limit or settings.CELERY_TASK_TIME_LIMIT for name, task in app.tasks.items()}
+    assert {name for name in limits if name.startswith("capacity.")} >= {"capacity.sweep", "capacity.drive_drains"}
+    assert max(limits.values()) < visible
+
+
+def test_a_task_is_delivered_again_when_its_worker_dies() -> None:
+    """A killed child acknowledges or forgets its task even with late acknowledgement (celery/celery#1628, celery/celery#3501)."""
+    app.loader.import_default_modules()
+    for task in app.tasks.values():
+        if not task.name.startswith("celery."):
+            assert task.acks_late
+            assert task.reject_on_worker_lost
+
+
+def test_what_the_beat_adds_expires_before_it_can_pile_up() -> None:
+    """A run slower than its period, or a night without workers, leaves thousands of stale runs (paperless-ngx/paperless-ngx#2604,
+    celery/celery#3153)."""
+    for entry in app.conf.beat_schedule.values():
+        assert entry["options"]["expires"] <= 2 * entry["schedule"]
+
+
+@pytest.mark.parametrize("word", ["countdown", "eta"])
+def test_no_task_waits_in_the_queue_for_its_time(word: str) -> None:
+    """A far ETA is delivered again and again (celery/kombu#337); what is due later says so in its own row."""
+    calls = re.compile(rf"(apply_async|send_task|delay)\([^)]*\b{word}\s*=")
+    assert [path for path in (ROOT / "console").rglob("*.py") if calls.search(path.read_text(encoding="utf-8"))] == []
