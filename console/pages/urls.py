@@ -2,9 +2,11 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, modes, views
+from console.pages import actions, capacity, create, drills, modes, probes, views
 
 urlpatterns = [
+    path("healthz", probes.alive, name="healthz"),
+    path("readyz", probes.ready, name="readyz"),
     path("", views.clusters, name="clusters"),
     path("automation", actions.automation, name="automation"),
     path("capacity", capacity.capacity, name="capacity"),
