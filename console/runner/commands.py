@@ -1,5 +1,6 @@
 """The runner's commands by name."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,12 +33,18 @@ def _test() -> int:
     return check.check(install.python_of(VENV))
 
 
+def _bench() -> int:
+    _install(VENV, TESTING)
+    return subprocess.run([install.python_of(VENV), "-m", "tests.bench"], cwd=ROOT, check=False).returncode
+
+
 COMMANDS: dict[str, Callable[[], int | None]] = {
     "up": up,
     "reset": reset,
     "install": lambda: _install(VENV, TESTING),
     "clients": _clients,
     "test": _test,
+    "bench": _bench,
 }
 
 

@@ -1,0 +1,147 @@
+"""From a Kubernetes Event to a browser, beside a bare watch on the same API; and how many Events a second become entries."""
+
+import asyncio
+import json
+import statistics
+import time
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+
+import websockets
+from django.conf import settings
+from django.test import Client
+
+from console.accounts.models import User
+from console.clusters.models import Cluster, Node
+from console.timeline.models import Entry, Stream
+from tests.bench import world
+from tests.bench.bare import Bare, Call
+from tests.bench.report import Book, share
+from tests.installation import Installation, within
+
+EVENTS, A_SECOND = 300, 15
+HELD, HELD_SECONDS = 300, 8
+BURST = 3000
+
+
+def run(here: Installation, book: Book) -> None:
+    cluster = world.cluster("bench", 4)
+    node = world.nodes(cluster, 1)[0]
+    latency(here, book, cluster, node)
+    held(here, book, cluster, node)
+    burst(here, book, cluster, node)
+
+
+def cookie() -> str:
+    """A session of ada's."""
+    client = Client()
+    client.force_login(User.objects.get(username="ada"), backend=settings.AUTHENTICATION_BACKENDS[0])
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+def event(node: Node, message: str) -> Call:
+    when = datetime.now().astimezone().isoformat(timespec="seconds")
+    body = {
+        "metadata": {"name": f"bench-{uuid.uuid4().hex}", "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid},
+        "reason": "Bench",
+        "type": "Normal",
+        "message": message,
+        "source": {"component": "bench"},
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }
+    return ("POST", "/api/v1/namespaces/default/events", body)
+
+
+def events(node: Node, mark: str, count: int) -> Iterable[Call]:
+    return (event(node, f"{mark} {number}.") for number in range(count))
+
+
+def latency(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
+    stream = Stream.objects.get(pk=cluster.stream)
+    path = f"/live/{cluster.pk}/?since={stream.revision}&epoch={stream.epoch}"
+    bare, browser = asyncio.run(_both(here, world.api(here, cluster), path, cookie(), list(events(node, "seen", EVENTS))))
+    assert len(bare) == len(browser) == EVENTS, (len(bare), len(browser))
+    ours, peer = statistics.median(browser), statistics.median(bare)
+    book.ratio_at_most("Kubernetes event → browser, p50, beside a bare watch", ours, "ms", peer, 1.5)
+    book.at_most("Kubernetes event → browser, p99", share(browser, 0.99), "ms", 100)
+    book.ratio_at_most("Kubernetes event → browser, p99, beside a bare watch", share(browser, 0.99), "ms", share(bare, 0.99), 1.5)
+
+
+async def _both(here: Installation, api: Bare, path: str, session: str, calls: list[Call]) -> tuple[list[float], list[float]]:
+    """Milliseconds from the sending of each Event to either end."""
+    sent: dict[int, float] = {}
+    bare: dict[int, float] = {}
+    browser: dict[int, float] = {}
+
+    def note(into: dict[int, float], text: str) -> None:
+        for part in text.split("seen ")[1:]:
+            number = part.partition(".")[0]
+            if number.isdecimal():
+                into.setdefault(int(number), time.monotonic())
+
+    async def watch() -> None:
+        async for line in api.watch("/api/v1/events?watch=true&timeoutSeconds=120"):
+            note(bare, line["object"].get("message", ""))
+
+    headers = {"Cookie": session, "Origin": here.address}
+    async with websockets.connect(f"ws{here.address.removeprefix('http')}{path}", additional_headers=headers) as socket:
+
+        async def listen() -> None:
+            async for frame in socket:
+                note(browser, json.dumps(json.loads(frame), ensure_ascii=False))
+
+        ends = [asyncio.create_task(watch()), asyncio.create_task(listen())]
+        await asyncio.sleep(2)
+        await api.paced(calls, A_SECOND, lambda number: sent.setdefault(number, time.monotonic()))
+        for _ in range(100):
+            if len(browser) == len(bare) == len(calls):
+                break
+            await asyncio.sleep(0.1)
+        for end in ends:
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+    return [1000 * (bare[one] - sent[one]) for one in sorted(bare)], [
+        1000 * (browser[one] - sent[one]) for one in sorted(browser)
+    ]
+
+
+def held(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
+    """A steady stream: what is in the ledger a moment after the last was sent, and how long the rest takes."""
+    count = HELD * HELD_SECONDS
+    began = time.monotonic()
+    asyncio.run(_paced(world.api(here, cluster), list(events(node, "held", count)), HELD))
+    posted = time.monotonic() - began
+    took = _all_there(cluster, "held", count) - began
+    print(f"      {count} Events sent in {posted:.1f} s ({count / posted:.0f}/s)")
+    book.at_least(
+        f"ingest: {HELD} Events a second for {HELD_SECONDS} s, entries a second", count / took, "entries/s", 0.9 * count / posted
+    )
+
+
+async def _paced(api: Bare, calls: list[Call], per_second: int) -> None:
+    """In tenths of a second, over kept connections: the pace is the point, not each Event's instant."""
+    began, tenth = time.monotonic(), max(1, per_second // 10)
+    for number, first in enumerate(range(0, len(calls), tenth)):
+        await asyncio.sleep(max(0.0, began + number / 10 - time.monotonic()))
+        await api.send(calls[first : first + tenth], 4)
+
+
+def burst(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
+    began = time.monotonic()
+    statuses = asyncio.run(world.api(here, cluster).send(list(events(node, "burst", BURST))))
+    assert set(statuses) == {201}, set(statuses)
+    posted = time.monotonic() - began
+    took = _all_there(cluster, "burst", BURST) - began
+    found = Entry.objects.filter(stream=cluster.stream, message__startswith="burst ").count()
+    book.at_most(f"ingest: a burst of {BURST} Events, lost or doubled", abs(found - BURST), "entries", 0)
+    book.ratio_at_least(f"ingest: a burst of {BURST} Events, rate", BURST / took, "entries/s", BURST / posted, 0.7)
+
+
+def _all_there(cluster: Cluster, mark: str, count: int) -> float:
+    rows = Entry.objects.filter(stream=cluster.stream, message__startswith=f"{mark} ")
+    within(120, lambda: rows.count() >= count, 0.1)
+    return time.monotonic()

@@ -1,0 +1,18 @@
+"""The sections by name, in the order in which they run."""
+
+from collections.abc import Callable
+
+from tests.bench import drains, live, page, queues, supply
+from tests.bench.report import Book
+from tests.installation import Installation
+
+SECTIONS: dict[str, Callable[[Installation, Book], None]] = {
+    "one": drains.one_node,
+    "twenty": drains.twenty,
+    "supply": supply.run,
+    "live": live.run,
+    "page": page.run,
+    "queues": queues.run,
+    "wide": drains.at_once,
+    "rate": drains.rate,
+}
