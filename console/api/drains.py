@@ -19,10 +19,10 @@ from console.api.drain_shapes import (
     RefusedNode,
     Verdict,
 )
-from console.capacity import drills
 from console.capacity.models import Drain as Model
 from console.capacity.models import PodVerdict, RefusedNotices
 from console.capacity.models import Reclaim as Asked
+from console.capacity.reclaims import drills
 from console.clusters.models import Cluster
 from console.http import NotFound
 

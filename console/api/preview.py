@@ -9,8 +9,8 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from console.api.routes import READ, asker
-from console.capacity import previewing
-from console.capacity.preview import NodeLoss, PodLoss, Preview
+from console.capacity.reclaims import previewing
+from console.capacity.reclaims.preview import NodeLoss, PodLoss, Preview
 from console.clusters.access import get_cluster
 from console.http import Unprocessable
 

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.utils import timezone
 
 from console.capacity.models import Pool
+from console.capacity.pools.wakes import wake_pool
 from console.capacity.providers import provider as provider_named
 from console.capacity.providers.base import NewCluster, Provider, ProviderError
-from console.capacity.wakes import wake_pool
 from console.clusters import leases
 from console.clusters.leases import Held, LeaseLost
 from console.clusters.models import Cluster

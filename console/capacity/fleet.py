@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Subquery, Sum
 
-from console.capacity.difference import Difference
-from console.capacity.lines import Line, lines
+from console.capacity.drawing.lines import Line, lines
 from console.capacity.models import Drain, Pool, Wait
+from console.capacity.pools.difference import Difference
 from console.capacity.queries import automation, differences
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 

@@ -14,8 +14,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from console.capacity import panels, picture, queries
-from console.capacity.drain_panel import render_drain
-from console.capacity.lines import Line
+from console.capacity.drawing.lines import Line
+from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Drain
 from console.capacity.picture import Picture
 from console.clusters.models import Cluster, Machine, Node

@@ -10,7 +10,7 @@ from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.accounts.services import audit
 from console.capacity.models import Drain
-from console.capacity.wakes import wake_pool
+from console.capacity.pools.wakes import wake_pool
 from console.capacity.who import doer
 from console.clusters.models import Cluster
 from console.http import BadInput, Conflict, Unprocessable

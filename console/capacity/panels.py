@@ -13,9 +13,9 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from console.capacity import gauge, words
-from console.capacity.lines import Line
-from console.capacity.money import amount, rate
+from console.capacity.drawing import gauge, words
+from console.capacity.drawing.lines import Line
+from console.capacity.drawing.money import amount, rate
 from console.capacity.picture import Picture
 
 ICONS = {"booting": "i-dots", "draining": "i-leave", "sick": "i-x", "held": "i-lock", "lost": "i-about"}

@@ -9,12 +9,12 @@ from decimal import Decimal
 from uuid import UUID
 
 from console.capacity import queries
-from console.capacity.difference import Difference
-from console.capacity.lines import Line, lines
+from console.capacity.drawing.lines import Line, lines
 from console.capacity.models import Drain
-from console.capacity.observing import would_do
+from console.capacity.pools.difference import Difference
+from console.capacity.pools.observing import would_do
+from console.capacity.pools.would import Would
 from console.capacity.queries import Offer
-from console.capacity.would import Would
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 

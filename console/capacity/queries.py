@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
-from console.capacity.difference import Coming, Difference, Waiting, difference_of
 from console.capacity.models import Automation, Drain, Pool, Wait
+from console.capacity.pools.difference import Coming, Difference, Waiting, difference_of
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 

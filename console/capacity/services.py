@@ -8,15 +8,15 @@ from console.accounts.access import Actor
 from console.accounts.models import Project, Role
 from console.accounts.services import audit
 from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_nodes
-from console.capacity.cordons import cordon
-from console.capacity.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
+from console.capacity.drains.cordons import cordon
+from console.capacity.drains.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.mode import set_mode
 from console.capacity.models import Automation, Pool
-from console.capacity.notices import heed, notice_of
+from console.capacity.pools.wakes import wake, wake_pool
 from console.capacity.quotas import set_quota, within_quota
-from console.capacity.reclaims import reclaim
-from console.capacity.wakes import wake, wake_pool
+from console.capacity.reclaims.notices import heed, notice_of
+from console.capacity.reclaims.reclaim import reclaim
 from console.capacity.who import doer
 from console.clusters.changes import record_level
 from console.clusters.models import Cluster, new_stream

@@ -13,13 +13,13 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from console.capacity import drills
 from console.capacity.enqueue import enqueue
 from console.capacity.models import Drain, Pool, PoolWake
-from console.capacity.notices import heed_waiting
+from console.capacity.pools.wakes import RECONCILE, wake
 from console.capacity.providers import provider as provider_named
 from console.capacity.providers.base import PoolState, Provider, ProviderError
-from console.capacity.wakes import RECONCILE, wake
+from console.capacity.reclaims import drills
+from console.capacity.reclaims.notices import heed_waiting
 from console.clusters.models import Cluster
 from console.timeline.changes import change
 

@@ -5,7 +5,9 @@ from uuid import UUID, uuid4
 from celery import shared_task
 from django.utils import timezone
 
-from console.capacity import creating, drains_run, reconcile, sweeping
+from console.capacity import creating, sweeping
+from console.capacity.drains import run as drains_run
+from console.capacity.pools import reconcile
 
 
 @shared_task(name="capacity.sweep")

@@ -15,8 +15,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from console.accounts.access import Actor, fleet, signed_in
-from console.capacity import drills, previewing, queries, services
 from console.capacity import fleet as fleets
+from console.capacity import queries, services
+from console.capacity.reclaims import drills, previewing
 from console.clusters.access import get_cluster_for_fleet
 from console.clusters.models import Cluster
 from console.http import BadInput, Conflict, DomainError, NotFound, Unprocessable

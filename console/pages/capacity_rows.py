@@ -11,12 +11,12 @@ from django.db.models import Sum
 
 from console.accounts.access import Actor
 from console.accounts.models import Project
-from console.capacity import drills
-from console.capacity.drain_entries import span
-from console.capacity.drill import Totals
+from console.capacity.drains.entries import span
+from console.capacity.drawing.gauge import percent
 from console.capacity.fleet import Fleet, Holder, Use, why
-from console.capacity.gauge import percent
 from console.capacity.models import PodVerdict, Quota, Reclaim
+from console.capacity.reclaims import drills
+from console.capacity.reclaims.drill import Totals
 from console.clusters.models import Cluster
 
 MOST_CELLS = 96  # a row draws so many nodes and counts the rest

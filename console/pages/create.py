@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from console.accounts.access import Actor, signed_in
 from console.accounts.models import Project, Role
 from console.capacity import services
+from console.capacity.drawing.money import amount, rate
 from console.capacity.models import Pool
-from console.capacity.money import amount, rate
 from console.capacity.queries import Offer, offer
 from console.clusters.queries import FREE, prices
 from console.http import BadInput, Conflict, Forbidden, Unprocessable

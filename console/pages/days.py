@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from itertools import groupby
 from uuid import UUID
 
-from console.capacity.drain_panel import render_drain
+from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Drain
 from console.timeline.models import Entry
 from console.timeline.queries import Place

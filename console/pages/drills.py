@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from console.accounts.access import signed_in
-from console.capacity import drills
-from console.capacity.drain_entries import span
-from console.capacity.drill import NodeLine, Totals
+from console.capacity.drains.entries import span
 from console.capacity.models import PodVerdict, Reclaim
+from console.capacity.reclaims import drills
+from console.capacity.reclaims.drill import NodeLine, Totals
 from console.clusters.access import get_cluster_for_fleet
 from console.http import NotFound
 from console.pages.asking import actor_of

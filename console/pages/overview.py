@@ -13,7 +13,7 @@ from django.utils import timezone
 from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.capacity import panels, picture
-from console.capacity.lines import Line
+from console.capacity.drawing.lines import Line
 from console.capacity.picture import Picture
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster

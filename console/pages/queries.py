@@ -10,9 +10,9 @@ from django.db.models import Count, Q
 
 from console.accounts.access import Actor
 from console.accounts.models import Role
-from console.capacity.gauge import percent
+from console.capacity.drawing.gauge import percent
+from console.capacity.drawing.money import amount
 from console.capacity.models import Pool
-from console.capacity.money import amount
 from console.clusters.access import visible
 from console.clusters.models import Cluster, ComputeClass, Node
 from console.clusters.queries import FREE, Price, alive_gpus, prices

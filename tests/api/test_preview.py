@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from console.capacity import previewing
-from console.capacity.budgets import Budgets
 from console.capacity.models import Drain
+from console.capacity.reclaims import previewing
+from console.capacity.reclaims.budgets import Budgets
 from console.clusters.models import ComputeClass, Machine, Pod
 from console.kube.kubeconfig import Connection
 from tests.api.world import Api, World, error, new_machine, new_node

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from console.accounts.models import Project, User
 from console.accounts.services import actor_for_session
-from console.capacity.drain_changes import Start, start_drains
+from console.capacity.drains.changes import Start, start_drains
 from console.capacity.models import Drain
 from console.capacity.services import create_cluster, set_target
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod

@@ -1,6 +1,6 @@
 """One cluster in the rows and in a running simulator, with a standard and a preemptible node that the relist has written."""
 
-from console.capacity.reconcile import reconcile_pool
+from console.capacity.pools.reconcile import reconcile_pool
 from console.clusters.models import Cluster, Node
 from console.clusters.secrets import seal
 from console.kube.marks import CLASS_LABEL

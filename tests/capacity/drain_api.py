@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 import console.celery  # noqa: F401  (so that hints go to the queue of the settings)
 from console.accounts.models import Project
-from console.capacity.drain_acts import Doors
-from console.capacity.drain_changes import start_drain
-from console.capacity.drain_views import Announce, Cordon, Delete, Evict, RemoveNode, Unmark
-from console.capacity.drains_run import drive
+from console.capacity.drains.acts import Doors
+from console.capacity.drains.changes import start_drain
+from console.capacity.drains.run import drive
+from console.capacity.drains.verdicts import Fate
+from console.capacity.drains.views import Announce, Cordon, Delete, Evict, RemoveNode, Unmark
 from console.capacity.models import Drain, Pool
-from console.capacity.verdicts import Fate
 from console.clusters.models import Cluster, ComputeClass, GpuType, Machine, Node, Region, new_stream
 from console.kube import errors, marks
 from console.kube.shapes import Absent, Blocked, Evicted, Listing, NodeShape, PodShape

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from console.capacity.drain_step import learn, step
-from console.capacity.drain_views import (
+from console.capacity.drains.step import learn, step
+from console.capacity.drains.views import (
     Action,
     Announce,
     Cordon,

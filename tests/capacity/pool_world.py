@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from console.capacity.backoff import Backoff, after_run, returned
-from console.capacity.difference import Coming, Difference, Waiting, difference_of
 from console.capacity.models import Drain
-from console.capacity.plan import GIVEN_UP, ClusterView, Plan, PoolView, plan
-from console.capacity.victims import MachineView
+from console.capacity.pools.backoff import Backoff, after_run, returned
+from console.capacity.pools.difference import Coming, Difference, Waiting, difference_of
+from console.capacity.pools.plan import GIVEN_UP, ClusterView, Plan, PoolView, plan
+from console.capacity.pools.victims import MachineView
 from console.clusters.models import ComputeClass, Machine
 from tests.capacity.faulty_provider import FaultyProvider
 

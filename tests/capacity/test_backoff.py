@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from console.capacity.backoff import Backoff, after_run, delay, returned
+from console.capacity.pools.backoff import Backoff, after_run, delay, returned
 
 NOON = datetime(2026, 11, 12, 12, tzinfo=UTC)
 

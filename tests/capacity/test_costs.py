@@ -7,10 +7,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.capacity import drain_rows, enqueue
-from console.capacity.drain_step import learn, step
-from console.capacity.drain_views import Evict
-from console.capacity.ends import PodEnd, pod_ended
+from console.capacity import enqueue
+from console.capacity.drains import rows as drain_rows
+from console.capacity.drains.ends import PodEnd, pod_ended
+from console.capacity.drains.step import learn, step
+from console.capacity.drains.views import Evict
 from console.capacity.models import Drain, PodVerdict
 from console.celery import app
 from console.clusters import leases

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.capacity.difference import Coming, Waiting, difference_of
+from console.capacity.pools.difference import Coming, Waiting, difference_of
 
 NOON = datetime(2026, 11, 12, 12, tzinfo=UTC)
 LATER = NOON + timedelta(seconds=5)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from console.capacity.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
+from console.capacity.drains.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.models import Drain, PodVerdict
 from console.clusters.models import Cluster, Node
 from console.timeline.changes import change

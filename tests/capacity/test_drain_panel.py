@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from console.capacity.drain_entries import names, span
-from console.capacity.drain_panel import render_drain
+from console.capacity.drains.entries import names, span
+from console.capacity.drains.verdicts import Fate
+from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate
 from tests.capacity.drain_world import START
 
 Verdict = PodVerdict.Verdict

@@ -6,8 +6,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.capacity.drain_step import learn, step
-from console.capacity.drain_views import Evict, Failed, Seen, Terminate
+from console.capacity.drains.step import learn, step
+from console.capacity.drains.views import Evict, Failed, Seen, Terminate
 from console.capacity.models import Drain
 from tests.capacity.drain_world import OPEN, START, Pod, World, new, run
 

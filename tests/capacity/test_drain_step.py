@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from console.capacity.drain_step import grace_for, step
-from console.capacity.drain_views import Cordon, Evict, NodeView, Seen
+from console.capacity.drains.step import grace_for, step
+from console.capacity.drains.views import Cordon, Evict, NodeView, Seen
 from console.capacity.models import Drain, PodVerdict
 from tests.capacity.drain_world import START, Pod, World, new, round_of, run
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from console.capacity.drain_changes import start_drain
-from console.capacity.drains_run import drive
+from console.capacity.drains.changes import start_drain
+from console.capacity.drains.run import drive
 from console.capacity.models import Drain, PodVerdict
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.secrets import seal

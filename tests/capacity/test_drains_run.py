@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from console.capacity import drain_rows
-from console.capacity.drain_changes import start_drain
-from console.capacity.drain_doors import keys_of
-from console.capacity.drains_run import LEASE, LEASE_SECONDS
+from console.capacity.drains import rows as drain_rows
+from console.capacity.drains.changes import start_drain
+from console.capacity.drains.doors import keys_of
+from console.capacity.drains.run import LEASE, LEASE_SECONDS
 from console.capacity.models import Drain, PodVerdict
 from console.clusters import leases
 from console.clusters.models import Cluster, Machine, Node

@@ -8,10 +8,10 @@ import pytest
 
 from console.accounts.access import Actor
 from console.accounts.models import Role
-from console.capacity import drills
-from console.capacity.drill import LONGEST, Arrival, NodeFacts, PodFacts, finished, report
 from console.capacity.models import Drain, PodVerdict, Reclaim
-from console.capacity.reclaims import reclaim
+from console.capacity.reclaims import drills
+from console.capacity.reclaims.drill import LONGEST, Arrival, NodeFacts, PodFacts, finished, report
+from console.capacity.reclaims.reclaim import reclaim
 from console.clusters.models import Cluster, ComputeClass, Machine
 from console.timeline.models import Entry
 from tests.capacity.drain_api import add_node, fleet

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from console.accounts.models import AuditRow, Role
 from console.capacity import sweeping
-from console.capacity.drains_run import drive
+from console.capacity.drains.run import drive
 from console.capacity.models import Drain, Pool
-from console.capacity.plan import ClusterView, PoolView
-from console.capacity.reconcile import reconcile_pool
+from console.capacity.pools.plan import ClusterView, PoolView
+from console.capacity.pools.reconcile import reconcile_pool
+from console.capacity.pools.victims import MachineView
+from console.capacity.pools.would import Names, Would, would
 from console.capacity.services import cordon, reclaim, set_mode, set_standard, set_target
-from console.capacity.victims import MachineView
-from console.capacity.would import Names, Would, would
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.http import BadInput, Conflict, Forbidden, Unprocessable
 from console.sync import tasks

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from console.capacity.models import Drain
-from console.capacity.plan import CALLED_OFF, GIVEN_UP, LOST, TAKEN_BACK, ClusterView, Plan, PoolView, fair_turns, plan
-from console.capacity.victims import MachineView, fair_victims
+from console.capacity.pools.plan import CALLED_OFF, GIVEN_UP, LOST, TAKEN_BACK, ClusterView, Plan, PoolView, fair_turns, plan
+from console.capacity.pools.victims import MachineView, fair_victims
 from console.clusters.models import ComputeClass, Machine
 
 NOON = datetime(2026, 11, 12, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.capacity.models import Drain
-from console.capacity.plan import CALLED_OFF, TAKEN_BACK, Plan, PoolView
-from console.capacity.victims import MachineView
+from console.capacity.pools.plan import CALLED_OFF, TAKEN_BACK, Plan, PoolView
+from console.capacity.pools.victims import MachineView
 from console.clusters.models import ComputeClass
 from tests.capacity.pool_world import PREEMPTIBLE, STANDARD, State, World
 from tests.reports import report

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.capacity.budgets import Budgets, budgets_of
-from console.capacity.preview import Exit, Preview, length, preview, telling_seconds
+from console.capacity.reclaims.budgets import Budgets, budgets_of
+from console.capacity.reclaims.preview import Exit, Preview, length, preview, telling_seconds
 from console.clusters.models import Machine, Node, Pod
 from console.kube.shapes import BudgetShape, PodShape, Requirement
 

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from console.capacity import previewing
-from console.capacity.budgets import Budgets
 from console.capacity.models import Drain, PodVerdict
+from console.capacity.reclaims import previewing
+from console.capacity.reclaims.budgets import Budgets
 from console.clusters.models import Cluster, Pod
 from console.clusters.secrets import seal
 from console.kube.kubeconfig import Connection

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from console.accounts.access import Actor
 from console.accounts.models import AuditRow, Role, User
-from console.capacity import cordons
-from console.capacity.cordons import cordon
+from console.capacity.drains import cordons
+from console.capacity.drains.cordons import cordon
 from console.capacity.models import Drain, Reclaim, RefusedNotices
-from console.capacity.reclaims import reclaim
+from console.capacity.reclaims.reclaim import reclaim
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 from console.http import Conflict, Forbidden, Unavailable, Unprocessable
 from console.kube import errors

@@ -15,9 +15,9 @@ from hypothesis import settings
 
 from console.capacity import queries
 from console.capacity.models import Automation, Drain, Pool, PoolWake, Wait
+from console.capacity.pools.reconcile import reconcile_pool
+from console.capacity.pools.wakes import wake
 from console.capacity.providers.base import Given, Standing, Unclear
-from console.capacity.reconcile import reconcile_pool
-from console.capacity.wakes import wake
 from console.clusters import leases
 from console.clusters.models import Cluster, Lease, Machine, Node, Pod
 from console.timeline.models import Entry, Tombstone
@@ -156,7 +156,7 @@ def test_a_run_that_dies_after_the_launch_leaves_nothing_the_next_does_not_find(
     pool: Pool, provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_cluster(pool, standard=16)
-    monkeypatch.setattr("console.capacity.reconcile._finish", lambda *_: (_ for _ in ()).throw(SystemExit))
+    monkeypatch.setattr("console.capacity.pools.reconcile._finish", lambda *_: (_ for _ in ()).throw(SystemExit))
     with pytest.raises(SystemExit):
         run()
     assert states() == [State.ASKED] * 2
@@ -399,7 +399,7 @@ def test_a_node_that_comes_before_its_launch_is_written_down_does_not_hide_that_
 ) -> None:
     """The worker dies after the launch, and the watch sees the node Ready before the next worker comes."""
     cluster = a_cluster(pool, standard=16)
-    monkeypatch.setattr("console.capacity.reconcile._finish", lambda *_: (_ for _ in ()).throw(SystemExit))
+    monkeypatch.setattr("console.capacity.pools.reconcile._finish", lambda *_: (_ for _ in ()).throw(SystemExit))
     with pytest.raises(SystemExit):
         run()
     monkeypatch.undo()

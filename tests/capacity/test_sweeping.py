@@ -10,8 +10,8 @@ from django.db import connection
 
 from console.capacity import creating, enqueue, sweeping, tasks
 from console.capacity.models import Drain, Pool, PoolWake
+from console.capacity.pools.wakes import wake_pool
 from console.capacity.providers.base import PoolState
-from console.capacity.wakes import wake_pool
 from console.clusters.models import Cluster, Machine
 from console.clusters.secrets import opened
 from console.timeline.models import Entry

@@ -3,9 +3,9 @@
 import pytest
 
 from console.capacity.models import Drain, Pool
-from console.capacity.reclaims import reclaim
-from console.capacity.reconcile import reconcile_pool
-from console.capacity.wakes import wake
+from console.capacity.pools.reconcile import reconcile_pool
+from console.capacity.pools.wakes import wake
+from console.capacity.reclaims.reclaim import reclaim
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from tests.capacity.fake_provider import FakeProvider
 from tests.capacity.rows import Clock, a_cluster, a_pool, all_become_ready, ask, person

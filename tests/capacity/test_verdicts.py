@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.capacity import verdicts
+from console.capacity.drains import verdicts
+from console.capacity.drains.verdicts import Fate, merge, summary
 from console.capacity.models import PodVerdict
-from console.capacity.verdicts import Fate, merge, summary
 from tests.capacity.drain_world import START
 
 Verdict = PodVerdict.Verdict

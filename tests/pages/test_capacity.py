@@ -11,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.accounts.models import AuditRow, Role
-from console.capacity import enqueue, previewing
-from console.capacity.budgets import Budgets
+from console.capacity import enqueue
 from console.capacity.models import Automation, Drain, Pool, Quota, Reclaim, Wait
+from console.capacity.reclaims import previewing
+from console.capacity.reclaims.budgets import Budgets
 from console.clusters.models import Cluster, ComputeClass, Machine, Pod
 from tests.pages import world
 

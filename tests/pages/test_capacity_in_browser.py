@@ -8,9 +8,10 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, Request, expect
 
 from console.accounts.models import Role
-from console.capacity import enqueue, previewing
-from console.capacity.budgets import Budgets
+from console.capacity import enqueue
 from console.capacity.models import Drain, Pool, Reclaim
+from console.capacity.reclaims import previewing
+from console.capacity.reclaims.budgets import Budgets
 from console.clusters.models import Cluster
 from tests.pages import world
 from tests.pages.test_in_browser import chromium  # noqa: F401  (a fixture)

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.accounts.models import Role
-from console.capacity import drills
 from console.capacity.models import Drain, PodVerdict, Pool, Reclaim
+from console.capacity.reclaims import drills
 from console.clusters.models import Cluster, Machine
 from tests.pages import world
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.capacity import gauge, money, words
-from console.capacity.difference import Difference
+from console.capacity.drawing import gauge, money, words
+from console.capacity.pools.difference import Difference
 from console.capacity.queries import Offer
 
 NOW = timezone.now()

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from console.accounts.models import Role
 from console.capacity import panels, picture
-from console.capacity.drain_panel import render_drain
+from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Pool
 from console.timeline.rows import render_entry
 from tests.pages import world

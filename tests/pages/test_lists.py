@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.test import Client
 from django.utils import timezone
 
-from console.capacity.lines import lines
+from console.capacity.drawing.lines import lines
 from console.capacity.models import Pool
 from console.clusters.models import ComputeClass, Machine
 from tests.pages import world

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.capacity.models import Automation, Drain, RefusedNotices
-from console.capacity.notices import heed_waiting, notice_of, table
+from console.capacity.reclaims.notices import heed_waiting, notice_of, table
 from console.clusters.models import Cluster, ComputeClass, Machine
 from console.kube import marks
 from console.kube.shapes import Condition, NodeShape, Taint

@@ -14,11 +14,11 @@ from uuid import UUID
 from django.conf import settings
 
 from console.capacity.asked import whole_nodes
-from console.capacity.budgets import Budgets, budgets_of
-from console.capacity.inputs import machine_views, machines_of
 from console.capacity.models import Drain, PodVerdict, Pool
-from console.capacity.preview import Exit, Owner, Preview, owner_of, preview
-from console.capacity.victims import MachineView, cheapest
+from console.capacity.pools.inputs import machine_views, machines_of
+from console.capacity.pools.victims import MachineView, cheapest
+from console.capacity.reclaims.budgets import Budgets, budgets_of
+from console.capacity.reclaims.preview import Exit, Owner, Preview, owner_of, preview
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 from console.clusters.secrets import connection
 from console.http import Unavailable, Unprocessable

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from console.capacity.models import Drain
-from console.capacity.plan import ClusterView, Plan, PoolView, plan
-from console.capacity.victims import MachineView
+from console.capacity.pools.plan import ClusterView, Plan, PoolView, plan
+from console.capacity.pools.victims import MachineView
 from console.clusters.models import ComputeClass, Machine
 
 NOT_HEARD = "the provider of machines does not answer"

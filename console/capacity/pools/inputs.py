@@ -9,10 +9,10 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from console.capacity.models import Automation, Drain, Pool, Wait
-from console.capacity.plan import ClusterView, PoolView
+from console.capacity.pools.plan import ClusterView, PoolView
+from console.capacity.pools.victims import MachineView
 from console.capacity.providers.base import Given, PoolState, Standing
 from console.capacity.queries import why_blocked
-from console.capacity.victims import MachineView
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 
 SETTLES = timedelta(seconds=60)  # how long a machine may be missing from a list, or a node outlive its machine, without a cause

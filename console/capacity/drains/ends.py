@@ -10,10 +10,10 @@ from datetime import datetime
 
 from django.db.models import Q, prefetch_related_objects
 
-from console.capacity.drain_changes import subject, take_back, wake_drains
-from console.capacity.drain_rows import fate_of, put_fates
+from console.capacity.drains.changes import subject, take_back, wake_drains
+from console.capacity.drains.rows import fate_of, put_fates
+from console.capacity.drains.verdicts import Fate, ended, merge, vanished
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate, ended, merge, vanished
 from console.clusters.models import Cluster, Node
 from console.timeline.changes import KUBERNETES, Change
 from console.timeline.models import Entry

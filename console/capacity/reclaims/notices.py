@@ -14,10 +14,10 @@ from functools import cache
 
 from django.conf import settings
 
-from console.capacity.drain_changes import Start, start_drains
+from console.capacity.drains.changes import Start, start_drains
 from console.capacity.models import Drain
 from console.capacity.queries import automation
-from console.capacity.refusals import NODE, Refusal, refuse
+from console.capacity.reclaims.refusals import NODE, Refusal, refuse
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.kube.shapes import NodeShape
 from console.timeline.changes import HALFTIDE, Change, change

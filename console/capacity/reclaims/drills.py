@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db.models import Prefetch
 
-from console.capacity.drain_entries import span
-from console.capacity.drill import Arrival, NodeFacts, PodFacts, Report, Totals, finished, report
+from console.capacity.drains.entries import span
 from console.capacity.models import Drain, PodVerdict, Reclaim
+from console.capacity.reclaims.drill import Arrival, NodeFacts, PodFacts, Report, Totals, finished, report
 from console.clusters.models import Cluster, ComputeClass, Machine
 from console.timeline.changes import Change, change
 from console.timeline.models import Entry

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from console.capacity import verdicts
-from console.capacity.drain_views import (
+from console.capacity.drains import verdicts
+from console.capacity.drains.verdicts import Fate
+from console.capacity.drains.views import (
     Action,
     Announce,
     Cordon,
@@ -29,7 +30,6 @@ from console.capacity.drain_views import (
     Unmark,
 )
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate
 from console.kube.shapes import Blocked, Evicted
 
 State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict

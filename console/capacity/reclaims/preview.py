@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console.capacity.budgets import BudgetName, Budgets
-from console.capacity.drain_step import MAX_GRACE
+from console.capacity.drains.step import MAX_GRACE
+from console.capacity.reclaims.budgets import BudgetName, Budgets
 from console.clusters.models import Machine, Node, Pod
 
 IN_FLIGHT = 64  # requests that a drain has under way at one API (see `drain_doors`)

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from console.capacity.drain_changes import REASONS, announcement, event_name
-from console.capacity.drain_views import (
+from console.capacity.drains.changes import REASONS, announcement, event_name
+from console.capacity.drains.views import (
     Action,
     Announce,
     Cordon,

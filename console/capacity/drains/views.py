@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from console.capacity.verdicts import Fate
+from console.capacity.drains.verdicts import Fate
 from console.kube.shapes import Absent, Blocked, Evicted
 
 

@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
-from console.capacity.drain_changes import Start, start_drains
-from console.capacity.inputs import Missing
+from console.capacity.drains.changes import Start, start_drains
 from console.capacity.models import Pool
-from console.capacity.plan import CALLED_OFF, GIVEN_UP, LOST, TAKEN_BACK, Launch, Plan, Removal
+from console.capacity.pools.inputs import Missing
+from console.capacity.pools.plan import CALLED_OFF, GIVEN_UP, LOST, TAKEN_BACK, Launch, Plan, Removal
+from console.capacity.pools.victims import MachineView
 from console.capacity.providers.base import Given, Order
-from console.capacity.victims import MachineView
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.kube import marks
 from console.timeline.changes import Change

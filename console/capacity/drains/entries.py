@@ -5,10 +5,10 @@ The row is locked while the two are compared, so a run that repeats a step finds
 
 from collections.abc import Iterable
 
-from console.capacity.drain_changes import subject
-from console.capacity.drain_step import MAX_GRACE, grace_for
+from console.capacity.drains.changes import subject
+from console.capacity.drains.step import MAX_GRACE, grace_for
+from console.capacity.drains.verdicts import Fate, summary
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate, summary
 from console.timeline.changes import Change
 from console.timeline.models import Entry
 

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from console.capacity.drain_acts import Doors
-from console.capacity.drain_views import Failed
+from console.capacity.drains.acts import Doors
+from console.capacity.drains.views import Failed
 from console.capacity.models import Pool
 from console.capacity.providers import provider
 from console.capacity.providers.base import ProviderError

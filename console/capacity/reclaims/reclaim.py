@@ -19,12 +19,12 @@ from django.conf import settings
 from console.accounts.access import Actor
 from console.accounts.services import audit
 from console.capacity.asked import whole_nodes
-from console.capacity.drain_changes import Start, start_drains
-from console.capacity.inputs import machine_views, machines_of
+from console.capacity.drains.changes import Start, start_drains
 from console.capacity.models import Drain, Pool, Reclaim
-from console.capacity.refusals import ASKED, Refusal, refuse, shown
-from console.capacity.victims import cheapest
-from console.capacity.wakes import wake_pool
+from console.capacity.pools.inputs import machine_views, machines_of
+from console.capacity.pools.victims import cheapest
+from console.capacity.pools.wakes import wake_pool
+from console.capacity.reclaims.refusals import ASKED, Refusal, refuse, shown
 from console.capacity.who import doer
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.http import Conflict, Forbidden, Unprocessable

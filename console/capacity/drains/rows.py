@@ -11,12 +11,12 @@ from uuid import UUID
 
 from django.db import connection
 
-from console.capacity.drain_changes import stop_drain, take_back
-from console.capacity.drain_entries import say
-from console.capacity.drain_views import DrainView
+from console.capacity.drains.changes import stop_drain, take_back
+from console.capacity.drains.entries import say
+from console.capacity.drains.verdicts import Fate, merge
+from console.capacity.drains.views import DrainView
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate, merge
-from console.capacity.wakes import wake_pool
+from console.capacity.pools.wakes import wake_pool
 from console.clusters.changes import count_allocated
 from console.clusters.leases import Held, guard
 from console.clusters.models import Cluster, Machine, Node

@@ -12,10 +12,10 @@ from django.template.loader import get_template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.capacity.drain_entries import span
-from console.capacity.drain_rows import fate_of
+from console.capacity.drains.entries import span
+from console.capacity.drains.rows import fate_of
+from console.capacity.drains.verdicts import Fate, summary
 from console.capacity.models import Drain, PodVerdict
-from console.capacity.verdicts import Fate, summary
 
 State, Verdict = Drain.State, PodVerdict.Verdict
 

@@ -20,12 +20,12 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from console.capacity import applying, asking, waits
-from console.capacity.asking import Done, Heard
-from console.capacity.backoff import Backoff, after_run, returned
-from console.capacity.inputs import Missing, cluster_views, machine_views, machines_of, pool_view, returning
 from console.capacity.models import Drain, Pool, PoolWake
-from console.capacity.plan import Plan, plan
+from console.capacity.pools import applying, asking, waits
+from console.capacity.pools.asking import Done, Heard
+from console.capacity.pools.backoff import Backoff, after_run, returned
+from console.capacity.pools.inputs import Missing, cluster_views, machine_views, machines_of, pool_view, returning
+from console.capacity.pools.plan import Plan, plan
 from console.capacity.providers import provider as provider_named
 from console.capacity.providers.base import Given, NoCapacity, Order, Provider, ProviderError, Refused, Unclear
 from console.capacity.queries import automation

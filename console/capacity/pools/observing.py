@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from console.capacity.inputs import cluster_views, machine_views, machines_of, pool_view, returning
 from console.capacity.models import Pool
+from console.capacity.pools.inputs import cluster_views, machine_views, machines_of, pool_view, returning
+from console.capacity.pools.would import Names, Would, would
 from console.capacity.providers.base import PoolState
 from console.capacity.queries import automation
-from console.capacity.would import Names, Would, would
 from console.clusters.models import Cluster, Machine
 
 

@@ -5,7 +5,7 @@ import asyncio
 from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.accounts.services import audit
-from console.capacity.drain_changes import take_back
+from console.capacity.drains.changes import take_back
 from console.capacity.models import Drain
 from console.capacity.who import doer
 from console.clusters.models import Cluster, Node

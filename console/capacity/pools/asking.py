@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from console.capacity.inputs import Listing
 from console.capacity.models import Pool
+from console.capacity.pools.inputs import Listing
 from console.capacity.providers.base import Given, Order, PoolState, Provider, ProviderError, Unclear
 
 LONGEST = 4.0  # seconds for each of the two times in a round that the provider is asked; the lease lasts 15

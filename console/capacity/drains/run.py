@@ -21,11 +21,12 @@ from uuid import UUID, uuid4
 from django.db import connection as database
 from django.utils import timezone
 
-from console.capacity import drain_acts, drain_rows
-from console.capacity.drain_acts import Doors
-from console.capacity.drain_doors import IN_FLIGHT, Keys, keys_of, open_doors
-from console.capacity.drain_step import grace_for, learn, step
-from console.capacity.drain_views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
+from console.capacity.drains import acts as drain_acts
+from console.capacity.drains import rows as drain_rows
+from console.capacity.drains.acts import Doors
+from console.capacity.drains.doors import IN_FLIGHT, Keys, keys_of, open_doors
+from console.capacity.drains.step import grace_for, learn, step
+from console.capacity.drains.views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
 from console.capacity.models import Drain
 from console.clusters import leases
 from console.clusters.leases import Held, LeaseLost

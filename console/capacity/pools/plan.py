@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from console.capacity.models import Drain
-from console.capacity.victims import MachineView, cheapest, fair_victims
+from console.capacity.pools.victims import MachineView, cheapest, fair_victims
 from console.clusters.models import ComputeClass, Machine
 
 STANDARD, PREEMPTIBLE = ComputeClass.STANDARD, ComputeClass.PREEMPTIBLE
