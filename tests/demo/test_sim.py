@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from console.accounts.models import Role
 from console.capacity.models import Drain
-from console.capacity.queries import difference
 from console.capacity.pools.reconcile import reconcile_pool
+from console.capacity.queries import difference
 from console.capacity.services import set_target
 from console.clusters.models import Cluster, ComputeClass, KindState, Machine, Node
 from console.clusters.secrets import connection
