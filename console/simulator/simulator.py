@@ -14,7 +14,7 @@ import httpx
 from console.simulator import control, skew
 from console.simulator.cluster import Cluster, Identity
 from console.simulator.journal import Journal
-from console.simulator.machines.client import Call, Client, Refused
+from console.simulator.machines.client import Call, Client, Lanes, Refused
 from console.simulator.machines.controllers import Controllers
 from console.simulator.machines.kubelet import Hardware, Kubelet
 from console.simulator.machines.templates import objects
@@ -45,7 +45,7 @@ class Simulator:
         self._clock = clock
         self._closing = asyncio.Event()
         self._journal = Journal(settings.state / "simulator" / "journal.sqlite")
-        self._http = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_connections=None), trust_env=False)
+        self._http = httpx.AsyncClient(timeout=10, transport=Lanes())
         self._controllers: dict[str, Controllers] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.fleet = Fleet(

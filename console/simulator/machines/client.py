@@ -4,6 +4,7 @@ They get no way around the API, so that what they can do is what a real kubelet 
 which others see it is the real one.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from console.simulator.values import Json, dumps, loads
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 AGENT = "halftide-simulator"
+AT_ONCE = 8  # requests under way: the API they go to is one loop, this one
 
 
 class Refused(Exception):
@@ -46,6 +48,29 @@ def pod_path(pod: Json, subresource: str = "") -> str:
     metadata = pod["metadata"]
     path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
     return f"{path}/{subresource}" if subresource else path
+
+
+class Lanes(httpx.AsyncBaseTransport):
+    """Watches on connections of their own, everything else through a few.
+
+    The library looks at every connection and every waiting request it has, for each request:
+    a hundred machines whose pods all start at once kept it at nothing else for minutes.
+    """
+
+    def __init__(self) -> None:
+        self._watches = httpx.AsyncHTTPTransport(trust_env=False, limits=httpx.Limits(max_connections=None))
+        self._others = httpx.AsyncHTTPTransport(trust_env=False, limits=httpx.Limits(max_connections=None))
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if "watch" in request.url.params:
+            return await self._watches.handle_async_request(request)
+        async with self._slots:
+            return await self._others.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._watches.aclose()
+        await self._others.aclose()
 
 
 class Client:
