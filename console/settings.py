@@ -84,12 +84,17 @@ TEMPLATES = [
 ]
 
 
+FROZEN_SECONDS = 10
+
+
 def database(url: str) -> dict[str, object]:
     """A PostgreSQL address in TCP or socket form (`postgresql://user@/name?host=/folder`) as Django wants it."""
     parts = {key: str(value) for key, value in conninfo_to_dict(url).items()}
     known = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     found: dict[str, object] = {django: parts.pop(libpq) for libpq, django in known.items() if libpq in parts}
-    options: dict[str, object] = dict(parts)
+    # A process that is frozen in the middle of a transaction would keep its row locks for ever, and everybody else out.
+    # None of ours waits for anything while one is open (DESIGN 4), so the server may end those that do.
+    options: dict[str, object] = {"options": f"-c idle_in_transaction_session_timeout={FROZEN_SECONDS}s", **parts}
     pool = env.integer("HALFTIDE_DB_POOL", 0, 0, 64)  # connections kept by one process; 0 opens one per request
     if pool:
         options["pool"] = {"min_size": 1, "max_size": pool, "timeout": 10}

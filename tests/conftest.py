@@ -13,7 +13,8 @@ from pathlib import Path
 
 import django
 import pytest
-from hypothesis import settings
+from django.conf import settings
+from hypothesis import settings as hypothesis_settings
 
 from console.runner.services import servers
 from console.runner.state import demo_secrets
@@ -22,7 +23,7 @@ RUN = ExitStack()
 
 # `ci` (hypothesis brings it: the same examples in each run, no time limit for one) takes the long property runs; see
 # `tests/capacity/test_plan_properties.py`. It is loaded before any test is read.
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault(name, value)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     django.setup()
+    # A test may hold its transaction open while it waits for a browser or another process.
+    settings.DATABASES["default"]["OPTIONS"].pop("options")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -60,6 +60,8 @@ def test_drag_from_8_to_64_then_reclaim_16_and_it_refills(
         expect(page.locator(".live li.ev", has_text=name).first).to_be_attached()
     assert [url for url in requests if "/updates" in url] == [], "rows arrive by the socket, without a request each"
 
+    # Nodes without pods are taken back first, and a table needs pods: let the training job fill them all.
+    assert within(60, lambda: busy_nodes(stack, cluster["id"]) >= names), busy_nodes(stack, cluster["id"])
     before = drains(stack, cluster["id"])
     page.get_by_text(re.compile("Reclaim 8 GPUs now")).click()
     page.get_by_label("GPUs", exact=True).fill("16")
@@ -85,6 +87,13 @@ def machines(stack: Installation, cluster: Any) -> list[dict[str, Any]]:
     return stack.rows(
         "SELECT * FROM clusters_machine WHERE cluster_id = %s AND compute_class = 'preemptible' AND state = 'joined'", cluster
     )
+
+
+def busy_nodes(stack: Installation, cluster: Any) -> set[str]:
+    rows = stack.rows(
+        "SELECT DISTINCT node_name FROM clusters_pod WHERE cluster_id = %s AND phase = 'Running' AND NOT daemonset", cluster
+    )
+    return {row["node_name"] for row in rows}
 
 
 def drains(stack: Installation, cluster: Any) -> list[dict[str, Any]]:
