@@ -5,8 +5,10 @@ import re
 import pytest
 from django.conf import settings
 
+from console.capacity.enqueue import QUEUES
 from console.celery import app
 from console.env import ROOT
+from console.runner.processes import console_processes
 
 
 def test_every_task_ends_before_it_would_be_delivered_again() -> None:
@@ -39,3 +41,15 @@ def test_no_task_waits_in_the_queue_for_its_time(word: str) -> None:
     """A far ETA is delivered again and again (celery/kombu#337); what is due later says so in its own row."""
     calls = re.compile(rf"(apply_async|send_task|delay)\([^)]*\b{word}\s*=")
     assert [path for path in (ROOT / "console").rglob("*.py") if calls.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_drain_never_waits_behind_bulk_work() -> None:
+    """One queue for all lets long syncs fill every slot while a preemption waits (RedHatProductSecurity/osidb PR#1418)."""
+    served = {
+        process.name: set(process.command[process.command.index("-Q") + 1].split(","))
+        for process in console_processes(ROOT, 8000, 8002)
+        if "-Q" in process.command
+    }
+    assert served["worker-urgent"] & served["worker"] == set()
+    assert {app.conf.beat_schedule["sweep"]["options"]["queue"], QUEUES["capacity.drive_drains"]} <= served["worker-urgent"]
+    assert app.conf.beat_schedule["relist"]["options"]["queue"] in served["worker"]
