@@ -1,8 +1,10 @@
 """Celery's wiring: queues, the beat, nothing else. Every task reads what is wanted now; the queue is only a hint (DESIGN 4)."""
 
+import gc
 import os
 
 from celery import Celery
+from celery.signals import worker_before_create_process
 from kombu.entity import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
@@ -18,3 +20,13 @@ app.conf.beat_schedule = {
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
 app.autodiscover_tasks(["console.accounts", "console.capacity", "console.sync"])
+
+
+@worker_before_create_process.connect
+def share_memory(**_: object) -> None:
+    """Celery's one hook before it forks: what is loaded by then is never looked at by a collector again, so it stays shared.
+
+    Else each child's first collection writes to every object there is, and so copies all of it.
+    """
+    gc.collect()
+    gc.freeze()

@@ -27,8 +27,9 @@ class Book:
     rows: list[Row] = field(default_factory=list)
     load: float = 0.0
 
-    def at_most(self, name: str, value: float, unit: str, goal: float) -> None:
-        self._add(Row(name, round(value, 3), unit, None, None, f"≤ {goal:g} {unit}", value <= goal))
+    def at_most(self, name: str, value: float, unit: str, goal: float, *, or_met: bool = False) -> None:
+        """`or_met`: the design takes another figure for as good, and it was reached."""
+        self._add(Row(name, round(value, 3), unit, None, None, f"≤ {goal:g} {unit}", value <= goal or or_met))
 
     def at_least(self, name: str, value: float, unit: str, goal: float) -> None:
         self._add(Row(name, round(value, 3), unit, None, None, f"≥ {goal:g} {unit}", value >= goal))
@@ -38,7 +39,7 @@ class Book:
         self._add(Row(name, round(value, 3), unit, round(peer, 3), round(ratio, 2), f"≤ {goal:g} × peer", ratio <= goal))
 
     def ratio_at_least(self, name: str, value: float, unit: str, peer: float, goal: float, *, or_met: bool = False) -> None:
-        """`or_met`: the design takes another figure for as good, and it was reached."""
+        """`or_met` as above."""
         ratio = value / peer
         met = ratio >= goal or or_met
         self._add(Row(name, round(value, 3), unit, round(peer, 3), round(ratio, 2), f"≥ {goal:g} × peer", met))

@@ -97,7 +97,7 @@ def _pod(name: str, node: str, owner: str, program: dict[str, str]) -> dict[str,
         "metadata": {"name": name, "namespace": "training", "annotations": program, "ownerReferences": [controller]},
         "spec": {
             "nodeName": node,
-            "terminationGracePeriodSeconds": 120,
+            "terminationGracePeriodSeconds": 45,
             "containers": [{"name": "main", "image": "registry.example/train:1"}],
         },
     }
@@ -108,7 +108,7 @@ def eviction(name: str, uid: str) -> Call:
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": name, "namespace": "training"},
-        "deleteOptions": {"gracePeriodSeconds": 120, "preconditions": {"uid": uid}},
+        "deleteOptions": {"gracePeriodSeconds": 45, "preconditions": {"uid": uid}},
     }
     return ("POST", f"/api/v1/namespaces/training/pods/{name}/eviction", body)
 
