@@ -59,7 +59,7 @@ def difference(cluster: Cluster, now: datetime) -> Difference:
 
 
 def differences(clusters: Iterable[Cluster], now: datetime) -> dict[UUID, Difference]:
-    """Of many clusters, in five queries."""
+    """Of many clusters, in four queries."""
     clusters = list(clusters)
     ids = [cluster.pk for cluster in clusters]
     switch = automation()

@@ -258,4 +258,4 @@ def test_the_difference_of_many_clusters_costs_as_many_queries_as_that_of_one(cl
 
     many = [cluster, *(a_cluster(Pool.objects.get(), f"more-{number}") for number in range(20))]
     many = list(Cluster.objects.select_related("gpu_type").filter(pk__in=[each.pk for each in many]))
-    assert cost_of(many) == cost_of(many[:1]) == 5
+    assert cost_of(many) == cost_of(many[:1]) == 4
