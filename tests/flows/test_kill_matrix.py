@@ -103,7 +103,7 @@ class Kills:
 
     def allowance(self, deadline: datetime) -> timedelta:
         """What is promised holds for one death: one just before the last takes its own time, and so does a slow machine."""
-        slow = sum(max(0.0, away - PROMPT) for away in self.away.values())
+        slow = sum(max(0.0, self.away.get(moment, 0.0) - PROMPT) for moment in ("drained", "timed out"))
         left = (self.times["drained"] - deadline).total_seconds() + DEATH if "drained" in self.times else 0.0
         before = max(0.0, min(DEATH, left)) if self.victim.part == "-n urgent" and "timed out" in self.times else 0.0
         return ALLOWANCE + timedelta(seconds=slow + before)
