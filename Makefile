@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = exec $(PYTHON) -m console.runner
 
-.PHONY: up reset install clients test pins bench
+.PHONY: up reset install clients test pins bench kills
 
 up:       ; @$(RUN) up        # everything on one machine, until Ctrl-C
 reset:    ; @$(RUN) reset     # forget the state in .halftide
@@ -11,3 +11,4 @@ clients:  ; @$(RUN) clients   # .venv-clients with the published API client, as 
 test:     ; @$(RUN) test      # lint, types, import rules and every test
 bench:    ; @$(RUN) bench     # the figures of docs/operations.md, measured on an installation of its own
 pins:     ; @.venv/bin/python -m console.runner.pins   # write the requirements files from what .venv holds
+kills:    ; @$(RUN) kills     # every process killed at every moment of a preemption; minutes, and alone on the machine

@@ -1,5 +1,6 @@
 """The runner's commands by name."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,12 @@ def _bench() -> int:
     return subprocess.run([install.python_of(VENV), "-m", "tests.bench"], cwd=ROOT, check=False).returncode
 
 
+def _kills() -> int:
+    _install(VENV, TESTING)
+    command = [install.python_of(VENV), "-m", "pytest", "-q", "tests/flows/test_kill_matrix.py"]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, "KILL_MATRIX": "1"}, check=False).returncode
+
+
 COMMANDS: dict[str, Callable[[], int | None]] = {
     "up": up,
     "reset": reset,
@@ -45,6 +52,7 @@ COMMANDS: dict[str, Callable[[], int | None]] = {
     "clients": _clients,
     "test": _test,
     "bench": _bench,
+    "kills": _kills,
 }
 
 
