@@ -24,6 +24,8 @@ from tests.pages import world
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 
+expect.set_options(timeout=20_000)  # how long things take is measured elsewhere
+
 
 class Desk:
     """A browser at one cluster's page, and the socket's other end."""
