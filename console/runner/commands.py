@@ -41,7 +41,7 @@ def _bench() -> int:
 
 def _kills() -> int:
     _install(VENV, TESTING)
-    command = [install.python_of(VENV), "-m", "pytest", "-q", "tests/flows/test_kill_matrix.py"]
+    command: list[Path | str] = [install.python_of(VENV), "-m", "pytest", "-q", "tests/flows/test_kill_matrix.py"]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, "KILL_MATRIX": "1"}, check=False).returncode
 
 
