@@ -356,6 +356,22 @@ def test_a_pool_that_lost_everything_overnight_is_refilled_within_one_delay_of_c
     assert len(provider.orders) == launched + 5
 
 
+def test_a_cluster_that_cannot_be_seen_for_a_while_goes_on_waiting_since_when_it_did(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    cluster = a_cluster(pool, standard=8, preemptible=16)
+    provider.others = provider.total - 1
+    run()
+    all_become_ready(clock.now)
+    for away in (True, False):
+        clock.passes(minutes=5)
+        Cluster.objects.update(unreachable_since=clock.now if away else None, unreachable_why="connection refused" * away)
+        run()
+    assert reasons(cluster).count("WaitingForCapacity") == 1
+    said = queries.difference(cluster, clock.now)
+    assert (said.waiting, said.waiting_since) == (16, NOON)
+
+
 def test_owed_machines_are_given_back_by_the_node_that_loses_least(
     pool: Pool, provider: FakeProvider, run: Run, clock: Clock
 ) -> None:

@@ -87,6 +87,7 @@ class Decided:
     orders: Sequence[Order]
     ends: Collection[UUID]
     backoff: Backoff
+    blocked: Collection[UUID]  # clusters that nothing was decided about
 
 
 def _round(run: Run) -> bool:
@@ -135,16 +136,17 @@ def _decide(run: Run, heard: Heard, back: Collection[UUID]) -> Decided:
         if heard.state is not None:
             backoff = returned(backoff, 0 if pool.silent_since else pool.free_machines, heard.state.free)
         machines = machine_views(pool, list(clusters.values()), heard.listing, made.now)
+        views = cluster_views(list(clusters.values()), switch, made.now, pool.gpu_type.gpus_per_node)
         decided = plan(
             pool_view(pool, heard.state, switch, {*back, *returning(pool), *_left_over(heard)}, backoff.next_try_at),
-            cluster_views(list(clusters.values()), switch, made.now, pool.gpu_type.gpus_per_node),
+            views,
             machines,
             made.now,
             timedelta(seconds=settings.GIVE_UP_AFTER),
         )
         applying.apply(made, pool, clusters, decided, machines)
     orders = _orders(pool) if heard.state is not None and switch.on and _may_try(backoff, made.now) else []
-    return Decided(decided, orders, _ends(pool, heard), backoff)
+    return Decided(decided, orders, _ends(pool, heard), backoff, {view.id for view in views if view.blocked})
 
 
 def _is_gone(found: object) -> bool:
@@ -189,7 +191,8 @@ def _finish(run: Run, heard: Heard, decided: Decided, done: Done, wakes: Collect
             waiting = _settle(made, clusters, decided, done, heard.known.keys())
             backoff = after_run(backoff, bool(waiting), made.now, run.dice())
             came = {order.cluster for order in decided.orders if isinstance(done.launched.get(order.token), Given)}
-            waits.record(made, clusters.values(), waiting, came, pool.gpu_type.gpus_per_node, backoff.next_try_at)
+            known = [cluster for cluster in clusters.values() if cluster.pk not in decided.blocked]
+            waits.record(made, known, waiting, came, pool.gpu_type.gpus_per_node, backoff.next_try_at)
         unclear = bool(decided.ends) or any(isinstance(answer, Unclear) for answer in done.launched.values())
         due_at = made.now + SILENT if heard.state is None else min(_due(pool, backoff, unclear, made.now))
         launched = sum(isinstance(answer, Given) for answer in done.launched.values())
