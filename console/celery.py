@@ -19,7 +19,7 @@ app.conf.beat_schedule = {
     "relist": {"task": "sync.relist_all", "schedule": 20.0, "options": {"queue": "bulk", "expires": 20}},
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
-app.autodiscover_tasks(["console.accounts", "console.capacity", "console.sync"])
+app.autodiscover_tasks(["console.accounts", "console.timeline", "console.webhooks", "console.capacity", "console.sync"])
 
 
 @worker_before_create_process.connect
