@@ -11,10 +11,10 @@ from console.accounts.models import Role
 from console.accounts.services import audit
 from console.capacity.models import Drain
 from console.capacity.pools.wakes import wake_pool
-from console.capacity.who import doer
 from console.clusters.models import Cluster
 from console.http import BadInput, Conflict, Unprocessable
 from console.timeline.changes import change
+from console.timeline.who import doer
 
 Mode = Cluster.Mode
 

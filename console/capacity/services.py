@@ -17,12 +17,12 @@ from console.capacity.pools.wakes import wake, wake_pool
 from console.capacity.quotas import set_quota, within_quota
 from console.capacity.reclaims.notices import heed, notice_of
 from console.capacity.reclaims.reclaim import reclaim
-from console.capacity.who import doer
 from console.clusters.changes import record_level
 from console.clusters.models import Cluster, new_stream
 from console.http import Conflict, Forbidden, Unprocessable
 from console.timeline.changes import Change, change
 from console.timeline.models import INSTALLATION, Stream
+from console.timeline.who import doer
 
 __all__ = [
     "PodEnd",

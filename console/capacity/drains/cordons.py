@@ -7,7 +7,6 @@ from console.accounts.models import Role
 from console.accounts.services import audit
 from console.capacity.drains.changes import take_back
 from console.capacity.models import Drain
-from console.capacity.who import doer
 from console.clusters.models import Cluster, Node
 from console.clusters.secrets import connection
 from console.http import Conflict, NotFound, Unavailable
@@ -15,6 +14,7 @@ from console.kube import errors, marks
 from console.kube.client import Kube
 from console.kube.kubeconfig import Connection
 from console.timeline.changes import change
+from console.timeline.who import doer
 
 TIMEOUT = 5.0  # seconds for which a person waits for the cluster's API
 

@@ -25,10 +25,10 @@ from console.capacity.pools.inputs import machine_views, machines_of
 from console.capacity.pools.victims import cheapest
 from console.capacity.pools.wakes import wake_pool
 from console.capacity.reclaims.refusals import ASKED, Refusal, refuse, shown
-from console.capacity.who import doer
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.http import Conflict, Forbidden, Unprocessable
 from console.timeline.changes import Change, change
+from console.timeline.who import doer
 
 STANDING = (Machine.State.BOOTING, Machine.State.JOINED)  # what was only asked for is not there to be taken
 MOST_NODES = 1000  # named in one request
