@@ -21,6 +21,9 @@ from console.runner.state import demo_secrets
 
 RUN = ExitStack()
 
+# The real Kubernetes, for tests that ask for it.
+pytest_plugins = ["tests.controlplane.fixtures"]
+
 # `ci` (hypothesis brings it: the same examples in each run, no time limit for one) takes the long property runs; see
 # `tests/capacity/test_plan_properties.py`. It is loaded before any test is read.
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -33,9 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     state.chmod(0o711)  # as root, PostgreSQL runs as another user, who passes through here to its data
     os.environ["HALFTIDE_STATE"] = str(state)  # nothing of a `make up` beside this run leaks in through runtime.env
     wanted = {name: not os.environ.get(name) for name in ("DATABASE_URL", "REDIS_URL")}
-    os.environ.update(
-        RUN.enter_context(servers(state, Path(sys.executable), wanted["DATABASE_URL"], wanted["REDIS_URL"]))
-    )
+    os.environ.update(RUN.enter_context(servers(state, Path(sys.executable), wanted["DATABASE_URL"], wanted["REDIS_URL"])))
     for name, value in demo_secrets(state).items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")

@@ -1,4 +1,4 @@
-"""The door: `python3 -m console.runner up | reset | install | clients | test | bench | pins`.
+"""The door: `python3 -m console.runner up | reset | test | …` (all of them: `commands.py`).
 
 Written so that an older Python can still read it far enough to say which one is needed.
 """

@@ -5,8 +5,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from console import env
 from console.env import ROOT, state_dir
 from console.runner import check, install
+from console.runner.controlplane import build
 from console.runner.errors import RunnerError
 from console.runner.progress import step
 from console.runner.reset import reset
@@ -28,10 +30,25 @@ def _clients() -> None:
     _install(CLIENTS, ["requirements-clients.txt"])
 
 
+def _kubernetes() -> None:
+    """Build what the tests need of a real Kubernetes, while somebody can see that it goes on."""
+    if env.boolean("HALFTIDE_CONTROLPLANE", True):
+        print("  Kubernetes", flush=True)
+        build.programs(say=lambda text: print(f"    {text}", flush=True))
+
+
 def _test() -> int:
     _install(VENV, TESTING)
     _clients()
+    _kubernetes()
     return check.check(install.python_of(VENV))
+
+
+def _controlplane() -> None:
+    _install(VENV, ["requirements.txt"])
+    os.chdir(ROOT)
+    python = str(install.python_of(VENV))
+    os.execv(python, [python, "-m", "console.runner.controlplane"])  # Ctrl-C is for it alone
 
 
 def _bench() -> int:
@@ -51,6 +68,7 @@ COMMANDS: dict[str, Callable[[], int | None]] = {
     "install": lambda: _install(VENV, TESTING),
     "clients": _clients,
     "test": _test,
+    "controlplane": _controlplane,
     "bench": _bench,
     "kills": _kills,
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubectl.build import NoKubectl, kubectl
 from tests.simulator.conftest import Api, Simulation, eventually, pod
 
 
@@ -43,17 +42,9 @@ class Kubectl:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment)
 
 
-@pytest.fixture(scope="module")
-def program() -> str:
-    try:
-        return kubectl()
-    except NoKubectl as error:
-        pytest.fail(str(error))
-
-
 @pytest.fixture
-def kube(program: str, api: Api, tmp_path: Path) -> Kubectl:
-    return Kubectl(program, api.url, tmp_path)
+def kube(kubectl_program: Path, api: Api, tmp_path: Path) -> Kubectl:
+    return Kubectl(str(kubectl_program), api.url, tmp_path)
 
 
 @pytest.fixture
