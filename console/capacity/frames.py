@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from console.capacity import panels, picture, queries
 from console.capacity.drawing.lines import Line
+from console.capacity.drawing.nodes import render_cell, render_node
 from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Drain
 from console.capacity.picture import Picture
@@ -104,13 +105,13 @@ def _lines(frame: Frame, drawn: Picture, changed: set[str], gone: list[Tombstone
     # A node that went leaves its machine's line behind, if any; which one is not known any more, but it has no node now.
     shown = [line for line in drawn.lines if line.key in changed or (nodes_gone and not line.node_id)]
     for line in shown:
-        frame.rows.extend(_both(line, drawn.dense, frame.revision))
+        frame.rows.extend(_both(line, drawn, frame.revision))
     for key in sorted((changed | nodes_gone) - there.keys()):
         frame.gone.extend(({"kind": "cell", "id": key}, {"kind": "node", "id": key}))
 
 
-def _both(line: Line, dense: bool, revision: int) -> tuple[Row, Row]:
+def _both(line: Line, drawn: Picture, revision: int) -> tuple[Row, Row]:
     return (
-        Row("cell", line.key, revision, panels.render_cell(line, dense), line.sort),
-        Row("node", line.key, revision, panels.render_node(line), line.sort),
+        Row("cell", line.key, revision, render_cell(line, drawn.dense, drawn.cluster.pk), line.sort),
+        Row("node", line.key, revision, render_node(line), line.sort),
     )

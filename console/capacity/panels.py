@@ -1,7 +1,7 @@
 """The live parts of a cluster page as html, from a picture alone: the same text on first load, by poll and by socket.
 
 No controls and no roles in here: what is rendered once goes to everybody who may see the cluster. The page's own buttons, slider
-and number box stand around these parts and read the `data-*` attributes. Only `render_drain` lives elsewhere (`drain_panel`).
+and number box stand around these parts and read the `data-*` attributes. Nodes one by one and drains are drawn in `drawing`.
 """
 
 from collections import Counter
@@ -14,12 +14,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from console.capacity.drawing import gauge, words
-from console.capacity.drawing.lines import Line
 from console.capacity.drawing.money import amount, rate
+from console.capacity.drawing.nodes import ICONS
 from console.capacity.picture import Picture
-
-ICONS = {"booting": "i-dots", "draining": "i-leave", "sick": "i-x", "held": "i-lock", "lost": "i-about"}
-LOOKS = {"ready": "tide", "draining": "amber", "sick": "red"}
 
 
 def parts(picture: Picture) -> dict[str, SafeString]:
@@ -30,57 +27,6 @@ def parts(picture: Picture) -> dict[str, SafeString]:
 def render_panel(picture: Picture) -> str:
     """All parts in one piece, as the socket sends them (kind `panel`)."""
     return format_html_join("", '<div data-part="{}">{}</div>', parts(picture).items())
-
-
-def cells(lines: tuple[Line, ...], dense: bool) -> SafeString:
-    """Cells of the strip (kind `cell` when sent alone). Plain formatting: a page may have a thousand of them."""
-    return format_html_join("", "{}", ((render_cell(line, dense),) for line in lines))
-
-
-def render_cell(line: Line, dense: bool) -> SafeString:
-    """One node as a cell. Dense: a small square, its sentence only for screen readers and on hover."""
-    look = f"{'pre' if line.preemptible else 'std'}{'' if line.state == 'ready' else f' {line.state}'}"
-    says = f"{line.name}: {line.says}"
-    inside = format_html('<span class="vh">{}</span>', says) if dense else _cell_text(line, says)
-    return format_html(
-        '<li data-key="cell-{}" data-node="{}" data-sort="{}"><a class="cell {}" href="#node-{}"{}>{}</a></li>',
-        line.key,
-        line.node_id,
-        line.sort,
-        look,
-        line.key,
-        format_html(' title="{}"', says) if dense else "",
-        inside,
-    )
-
-
-def _cell_text(line: Line, says: str) -> SafeString:
-    icon = ICONS.get(line.state)
-    mark = format_html('<svg class="i" aria-hidden="true"><use href="#{}"/></svg>', icon) if icon else ""
-    return format_html(
-        '<b>{}</b><span>{}{}</span><span class="vh">, {}</span><span class="tip" aria-hidden="true"><b>{}</b>{}</span>',
-        line.short,
-        mark,
-        clock(line),
-        says,
-        line.name,
-        line.says,
-    )
-
-
-def clock(line: Line) -> SafeString:
-    """A word, a length that the browser counts up, or the time left that it counts down."""
-    if line.until is not None:
-        return format_html('<span data-until="{}"></span>', line.until.isoformat())
-    if line.word:
-        return format_html("{}", line.word)
-    return format_html('<span data-since="{}"></span>', line.since.isoformat())
-
-
-def render_node(line: Line) -> str:
-    """One row of the nodes table (kind `node`). Its last cell is empty: the page puts its buttons there."""
-    found = {"line": line, "look": LOOKS.get(line.state, ""), "icon": ICONS.get(line.state, "i-check"), "clock": clock(line)}
-    return render_to_string("capacity/_nodes.html", found)
 
 
 def _figure(picture: Picture) -> SafeString:

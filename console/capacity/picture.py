@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from console.capacity import queries
-from console.capacity.drawing.lines import Line, lines
+from console.capacity.drawing.lines import Line, MachineRow, NodeRow, lines
 from console.capacity.models import Drain
 from console.capacity.pools.difference import Difference
 from console.capacity.pools.observing import would_do
@@ -17,9 +17,6 @@ from console.capacity.pools.would import Would
 from console.capacity.queries import Offer
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
-
-# What a line reads of a machine; the rest are a dozen instants, and a page may have a thousand machines.
-OF_MACHINES = ("compute_class", "node_name", "gpus", "state", "asked_at", "first_ready_at", "last_proof_at")
 
 DENSE_ABOVE = 60  # cells with text up to here, small squares beyond
 
@@ -89,16 +86,12 @@ def read(cluster: Cluster, now: datetime) -> Picture:
     )
 
 
-def read_lines(cluster_id: UUID, only: frozenset[UUID] | None = None) -> list[Line]:
-    """A cluster's lines; with `only`, those of these machines and nodes (by id). Three queries."""
-    machines = Machine.objects.filter(cluster_id=cluster_id)
+def read_lines(cluster_id: UUID) -> list[Line]:
+    """A cluster's lines, in three queries."""
+    machines = Machine.objects.filter(cluster_id=cluster_id).exclude(state__in=[Machine.State.GONE, Machine.State.GIVEN_UP])
     nodes = Node.objects.filter(cluster_id=cluster_id)
-    drains = Drain.objects.filter(cluster_id=cluster_id, state__in=Drain.OPEN)
-    if only is None:
-        machines = machines.exclude(state__in=[Machine.State.GONE, Machine.State.GIVEN_UP]).only(*OF_MACHINES)
-    else:
-        nodes = nodes.filter(pk__in=only) | nodes.filter(machine_id__in=only)
-        machines = machines.filter(pk__in=only) | machines.filter(nodes__in=only)
-        machines = machines.distinct()
-        drains = drains.filter(machine_id__in=machines.values("pk"))
-    return lines(machines, nodes, drains)
+    return lines(
+        map(MachineRow._make, machines.values_list(*MachineRow._fields)),
+        map(NodeRow._make, nodes.values_list(*NodeRow._fields)),
+        Drain.objects.filter(cluster_id=cluster_id, state__in=Drain.OPEN),
+    )

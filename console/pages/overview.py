@@ -3,6 +3,7 @@
 The page carries the head's revision; socket and poll go on from there, so nothing falls between page and subscription.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from console.accounts.access import Actor
 from console.accounts.models import Role
 from console.capacity import panels, picture
 from console.capacity.drawing.lines import Line
+from console.capacity.drawing.nodes import cells, render_node
 from console.capacity.picture import Picture
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster
@@ -69,8 +71,8 @@ def opened(actor: Actor, cluster_id: UUID) -> Opened:
 
 def strip(drawn: Picture) -> dict[str, Any]:
     return {
-        "standard": panels.cells(drawn.standard, drawn.dense),
-        "preemptible": panels.cells(drawn.preemptible, drawn.dense),
+        "standard": cells(drawn.standard, drawn.dense, drawn.cluster.pk),
+        "preemptible": cells(drawn.preemptible, drawn.dense, drawn.cluster.pk),
         "dense": drawn.dense,
     }
 
@@ -81,8 +83,18 @@ def first_nodes(drawn: Picture) -> list[str]:
     return node_rows(sorted(chosen, key=lambda line: line.sort))
 
 
-def node_rows(lines: list[Line]) -> list[str]:
-    return [panels.render_node(line) for line in lines]
+def node_rows(lines: Sequence[Line]) -> list[str]:
+    return [render_node(line) for line in lines]
+
+
+def nodes_page(drawn: Picture, typed: str, node: str) -> dict[str, Any]:
+    """One page of the nodes: the one with the node of that key, or the one typed. Nonsense is the first, too far is the last."""
+    last = max(0, len(drawn.lines) - 1) // NODES_PAGE
+    at = next((index for index, line in enumerate(drawn.lines) if line.key == node), None)
+    asked = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+    number = min(asked, last) if at is None else at // NODES_PAGE
+    rows = node_rows(drawn.lines[number * NODES_PAGE : (number + 1) * NODES_PAGE])
+    return {"nodes": rows, "pages": range(last + 1) if last else (), "page": number}
 
 
 def timeline_rows(cluster: Cluster, now: datetime, limit: int, before: str = "", after_day: str = "") -> dict[str, Any]:

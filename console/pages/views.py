@@ -5,7 +5,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from console.accounts.access import signed_in
@@ -28,7 +27,6 @@ def clusters(request: HttpRequest) -> HttpResponse:
 
 @signed_in
 @require_safe
-@gzip_page
 def overview(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     return show_overview(request, cluster_id)
 
@@ -57,25 +55,14 @@ def show_overview(
 
 @signed_in
 @require_safe
-@gzip_page
 def nodes(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     found = page.opened(actor_of(request), cluster_id)
-    lines, size = list(found.picture.lines), page.NODES_PAGE
-    last = max(0, len(lines) - 1) // size
-    typed = request.GET.get("page", "0")
-    number = min(int(typed), last) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
-    context = {
-        **found.shown("nodes"),
-        "nodes": page.node_rows(lines[number * size : (number + 1) * size]),
-        "pages": range(last + 1) if last else (),
-        "page": number,
-    }
-    return render(request, "pages/nodes.html", context)
+    rows = page.nodes_page(found.picture, request.GET.get("page", ""), request.GET.get("node", ""))
+    return render(request, "pages/nodes.html", {**found.shown("nodes"), **rows})
 
 
 @signed_in
 @require_safe
-@gzip_page
 def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     found = page.opened(actor_of(request), cluster_id)
     before = request.GET.get("before", "")
@@ -85,7 +72,6 @@ def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_safe
-@gzip_page
 def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     """More rows below those of the page (htmx puts them in the place of the button)."""
     cluster = get_cluster(actor_of(request), cluster_id)
@@ -95,7 +81,6 @@ def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_safe
-@gzip_page
 def updates(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
     """The poll of a page without a socket: the same frame as the socket sends, since the page's revision."""
     cluster = get_cluster(actor_of(request), cluster_id)
@@ -111,7 +96,6 @@ def updates(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
 
 @signed_in
 @require_safe
-@gzip_page
 def chart(request: HttpRequest, cluster_id: UUID) -> JsonResponse:
     cluster = get_cluster(actor_of(request), cluster_id)
     return JsonResponse(charts.series(cluster, request.GET.get("range", charts.FIRST), timezone.now()))

@@ -1,4 +1,5 @@
 // A page of one cluster: what is live on it.
+import { keepCells } from "./cells.js";
 import { keepChart } from "./chart.js";
 import { keepCountdowns } from "./countdown.js";
 import { keepGauge } from "./gauge.js";
@@ -9,6 +10,7 @@ import { keepForms } from "./send.js";
 keepCountdowns(document);
 keepForms();
 keepButtons();
+keepCells();
 keepGauge(document.querySelector("[data-gauge]"));
 keepChart(document.querySelector("[data-chart]"));
 goLive();

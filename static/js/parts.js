@@ -60,6 +60,7 @@ export const applyCell = (html) => {
   place(element, document.querySelector(`[data-cells="${element.dataset.sort[0]}"]`));
   const dense = element.querySelector(".tip") === null; // beyond some number of nodes cells are sent small
   for (const cells of document.querySelectorAll(".cells")) cells.classList.toggle("dense", dense);
+  tell("cell", element);
 };
 export const applyNode = (html) => {
   const element = fragment(html).firstElementChild;

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from console.accounts.models import Role
 from console.capacity import panels, picture
+from console.capacity.drawing.nodes import render_cell, render_node
 from console.capacity.drawing.verdict_table import render_drain
 from console.capacity.models import Pool
 from console.timeline.rows import render_entry
@@ -60,9 +61,9 @@ def test_the_pushed_html_is_as_clean_as_the_page(pool: Pool) -> None:
     clean(render_drain(drain, drain.verdicts.all(), timezone.now()))
     clean(panels.render_panel(drawn))
     for line in drawn.lines:
-        clean(panels.render_node(line))
-        clean(panels.render_cell(line, dense=True))
-        clean(panels.render_cell(line, dense=False))
+        clean(render_node(line))
+        clean(render_cell(line, True, cluster.pk))
+        clean(render_cell(line, False, cluster.pk))
 
 
 def test_a_live_row_is_the_row_of_the_page(pool: Pool, vic: Client) -> None:

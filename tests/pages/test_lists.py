@@ -93,3 +93,13 @@ def test_empty_lists_say_so(pool: Pool, vic: Client, ada: Client) -> None:
     cluster = world.a_cluster(pool)
     assert "Nothing has happened yet" in vic.get(f"/clusters/{cluster.pk}/timeline").content.decode()
     assert "No cluster matches" in ada.get("/", {"q": "zebra"}).content.decode()
+
+
+def test_a_cell_leads_to_the_page_of_nodes_that_has_its_row(pool: Pool, vic: Client) -> None:
+    cluster = world.a_large_cluster(pool, "large", 120, 1)
+    machine = Machine.objects.get(cluster=cluster, node_name="gpu-dp-000119")  # the last one, on the second page
+    page = vic.get(f"/clusters/{cluster.pk}").content.decode()
+    (address,) = re.findall(rf'href="([^"]+)#node-{machine.pk.hex}"', page)
+    rows = vic.get(address).content.decode()
+    assert f'<tr id="node-{machine.pk.hex}"' in rows
+    assert rows.count('<tr id="node-') == 20

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.contrib.auth.backends import ModelBackend
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -135,3 +136,48 @@ def browser(user: User, **more: object) -> Client:
     client = Client(**more)
     client.force_login(user, backend=f"{ModelBackend.__module__}.{ModelBackend.__qualname__}")
     return client
+
+
+def a_large_cluster(pool: Pool, name: str, nodes: int, entries: int) -> Cluster:
+    """Ready nodes, a tenth of them standard, and entries ten seconds apart, made in the database for their number."""
+    cluster, since = a_cluster(pool, name, desired=nodes * 8), timezone.now() - timedelta(hours=1)
+    machines = Machine.objects.bulk_create(
+        Machine(
+            cluster=cluster,
+            region=cluster.region,
+            gpu_type=cluster.gpu_type,
+            compute_class=ComputeClass.STANDARD if number % 10 == 0 else ComputeClass.PREEMPTIBLE,
+            node_name=f"gpu-dp-{number:06d}",
+            state=Machine.State.JOINED,
+            asked_at=since,
+            joined_at=since,
+            first_ready_at=since,
+        )
+        for number in range(nodes)
+    )
+    Node.objects.bulk_create(
+        Node(
+            cluster=cluster,
+            machine=machine,
+            name=machine.node_name,
+            compute_class=machine.compute_class,
+            uid=str(uuid.uuid4()),
+            gpus=8,
+            ready=True,
+            ready_since=since,
+            created_at=since,
+            resource_version="1",
+        )
+        for machine in machines
+    )
+    example = an_entry(cluster)
+    columns = [field.column for field in Entry._meta.concrete_fields if not field.primary_key]
+    changed = {"revision": "n", **dict.fromkeys(("at", "first_at", "last_at"), "at - n * interval '10 seconds'")}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {Entry._meta.db_table} ({', '.join(columns)}) SELECT "
+            f"{', '.join(changed.get(column, column) for column in columns)} "
+            f"FROM {Entry._meta.db_table}, generate_series(1, %s) AS n WHERE id = %s",
+            [entries - 1, example.pk],
+        )
+    return cluster
