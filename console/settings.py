@@ -2,12 +2,14 @@
 
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+from wsgiref.headers import Headers
 
 import plotly
 from psycopg.conninfo import conninfo_to_dict
 
 from console import env
 from console.accounts import environment
+from console.pages.shipped import version_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = env.state_dir()
@@ -179,19 +181,27 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-STATIC_URL = "/static/"
 PLOTLY_FILES = Path(plotly.__file__).parent / "package_data"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_PACKAGES = ("django-allauth", "django-htmx", "django-ninja", "plotly")  # what brings static files besides ours
+STATIC_VERSION = version_of(BASE_DIR / "static", STATIC_PACKAGES)
+STATIC_URL = f"/static/{STATIC_VERSION}/"
 STATICFILES_FINDERS = [
+    "console.pages.pressed.PressedFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "console.pages.plotly.PlotlyFinder",
 ]
-# Files are served under their own names, found once at the start: modules import each other by name, which hashed names
-# would break. Browsers keep them for a minute and then ask with an ETag.
-SERVESTATIC_USE_FINDERS = True
+
+
+def keep_for_ever(headers: Headers, _path: str, _url: str) -> None:
+    """What stands under a version never changes."""
+    headers["Cache-Control"] = "public, max-age=31536000, immutable"
+
+
+SERVESTATIC_USE_FINDERS = True  # found once, at the start
 SERVESTATIC_ALLOW_ALL_ORIGINS = False
-SERVESTATIC_MAX_AGE = 60  # seconds
+SERVESTATIC_ADD_HEADERS_FUNCTION = keep_for_ever
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, modes, probes, views
+from console.pages import actions, capacity, create, drills, modes, moved, probes, views
 
 urlpatterns = [
     path("healthz", probes.alive, name="healthz"),
     path("readyz", probes.ready, name="readyz"),
+    path("static/<slug:version>/<path:path>", moved.static_file, name="moved_static_file"),
     path("", views.clusters, name="clusters"),
     path("automation", actions.automation, name="automation"),
     path("capacity", capacity.capacity, name="capacity"),

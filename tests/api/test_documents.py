@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import Route, sync_playwright
@@ -52,8 +53,8 @@ def test_the_page_shows_every_route_without_a_violation_and_without_another_site
         if path in answers:
             answer = answers[path]
             route.fulfill(status=answer.status_code, headers=dict(answer.headers), body=answer.content)
-        elif path.startswith("/static/"):
-            route.fulfill(path=Path(finders.find(path.removeprefix("/static/"))))
+        elif path.startswith(settings.STATIC_URL):
+            route.fulfill(path=Path(finders.find(path.removeprefix(settings.STATIC_URL))))
         else:
             route.abort()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
+from django.templatetags.static import static
 from django.test import Client
 from django.utils import timezone
 
@@ -81,7 +82,7 @@ def test_the_made_files_are_whole_and_compressed(tmp_path: Path) -> None:
 
 
 def test_plotly_is_served_among_the_static_files(client: Client) -> None:
-    answer = client.get("/static/vendor/plotly/plotly.css")
+    answer = client.get(static("vendor/plotly/plotly.css"))
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/css")
     assert Path(finders.find("vendor/plotly/plotly.css")).read_text().startswith(".js-plotly-plot")

@@ -1,0 +1,56 @@
+"""Our static files and htmx beside a compressed copy of each, made once for each version of them.
+
+The static file server sends a compressed copy where one stands beside the file. They are made in the state folder and not
+committed, as Plotly's are (`plotly.py`), which has a finder of its own because its style sheet is made too.
+"""
+
+import gzip
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import django_htmx
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseFinder
+from django.contrib.staticfiles.utils import get_files
+from django.core.files.storage import FileSystemStorage
+
+LEAST = 256  # bytes; what is smaller does not get smaller
+SOURCES = (*settings.STATICFILES_DIRS, Path(django_htmx.__file__).parent / "static")
+
+
+def make(sources: Iterable[Path], folder: Path) -> None:
+    """Appears whole, so that two processes may do it at once."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=folder.parent))
+    draft.chmod(0o755)
+    for source in sources:
+        shutil.copytree(source, draft, dirs_exist_ok=True)
+    for path in [path for path in draft.rglob("*") if path.is_file() and path.stat().st_size >= LEAST]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
+    with suppress(OSError):  # another process was faster: its folder is the same
+        draft.rename(folder)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+class PressedFinder(BaseFinder):
+    """Stands before the other finders, which would find the same files without their copies."""
+
+    def __init__(self) -> None:
+        folder = settings.STATE_DIR / "made" / f"static-{settings.STATIC_VERSION}"
+        if not folder.exists():
+            make(SOURCES, folder)
+        self.storage = FileSystemStorage(location=folder)
+
+    def check(self, **_options: Any) -> list[Any]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **_options: Any) -> Any:
+        found = self.storage.path(path) if self.storage.exists(path) else None
+        return ([found] if found else []) if find_all else found
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Any]]:
+        return ((path, self.storage) for path in get_files(self.storage, list(ignore_patterns or [])))
