@@ -4,15 +4,19 @@ A view or service raises what went wrong, with the sentence a person can act on;
 in the API's envelope (`{"error": {"message", "type", "param", "code"}}`, DESIGN 12) or as a page. No view has a `try`.
 """
 
+import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
-from django.views.defaults import server_error
+from django.template.loader import render_to_string
+from django.utils import timezone
 
 API_PREFIXES = ("/v1/", "/v3/", "/api/")
+REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
 
 
 class DomainError(Exception):
@@ -113,9 +117,24 @@ def answer(request: HttpRequest, error: DomainError) -> HttpResponse:
 def broken(request: HttpRequest) -> HttpResponse:
     """Something of ours failed (500), the database perhaps: the envelope on API paths, elsewhere a page that needs nothing."""
     if not wants_json(request):
-        return server_error(request)
+        found = {"request_id": getattr(request, "request_id", ""), "now": timezone.now()}
+        return HttpResponse(render_to_string("500.html", found), status=500)
     error = DomainError("Halftide failed to answer this. Nothing was changed; try again in a moment.", code="internal")
     return JsonResponse({"error": {**envelope(error)["error"], "type": "server_error"}}, status=500)
+
+
+class RequestIdMiddleware:
+    """Each request has an id, the proxy's where it gave a sound one: in the answer, on error pages and in the log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get("X-Request-ID", "")
+        request.request_id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]
+        response = self.get_response(request)
+        response["X-Request-ID"] = request.request_id  # type: ignore[attr-defined]
+        return response
 
 
 class ErrorMiddleware:

@@ -18,6 +18,8 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
         }
         line.update({key: value for key, value in vars(record).items() if key not in KNOWN})
+        if request_id := getattr(line.get("request"), "request_id", None):
+            line["request_id"] = request_id  # as the error page says it
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
+    "console.http.RequestIdMiddleware",
     "django.middleware.gzip.GZipMiddleware",  # pads each answer by chance and masks each token, against guessing by length
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

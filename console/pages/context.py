@@ -6,7 +6,9 @@ One query (the switch); who one is and what one may is already on the request (`
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils.http import url_has_allowed_host_and_scheme
 
+from console.accounts import queries as people
 from console.accounts.access import Actor
 from console.capacity.models import Automation
 
@@ -32,10 +34,16 @@ class Shell:
     name: str
     nav: tuple[NavItem, ...]
     automation: Switch | None
+    came_from: str = ""  # the page of ours that led here, for a way back
 
     @property
     def initial(self) -> str:
         return self.name[:1]
+
+    @property
+    def helpers(self) -> list[str]:
+        """Who can give a role: asked for only by the page that refuses."""
+        return [f"{one.get_username()} ({one.email})" if one.email else one.get_username() for one in people.administrators(3)]
 
 
 def may_flip(actor: Actor) -> bool:
@@ -59,4 +67,11 @@ def shell(request: HttpRequest) -> dict[str, Shell]:
     nav = [NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/"))]
     if actor.fleet_operator:
         nav.append(NavItem("Capacity", "/capacity", request.path == "/capacity" or request.path.startswith("/capacity/")))
-    return {"shell": Shell(actor.name, tuple(nav), switch(Automation.objects.first(), actor))}
+    return {"shell": Shell(actor.name, tuple(nav), switch(Automation.objects.first(), actor), came_from(request))}
+
+
+def came_from(request: HttpRequest) -> str:
+    """The address of the page before, if it is one of ours and another than this."""
+    before = request.headers.get("Referer", "")
+    ours = url_has_allowed_host_and_scheme(before, {request.get_host()}, require_https=request.is_secure())
+    return before if ours and before != request.build_absolute_uri() else ""

@@ -20,9 +20,7 @@ def require_free(variable: str, port: int, host: str = "127.0.0.1") -> None:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise RunnerError(f"Port {port} is taken by {owner(port)}: set {variable} to another port.") from None
-            raise RunnerError(
-                f"Port {port} cannot be opened ({error.strerror}): set {variable} to another port."
-            ) from error
+            raise RunnerError(f"Port {port} cannot be opened ({error.strerror}): set {variable} to another port.") from error
 
 
 def owner(port: int, proc: Path = Path("/proc")) -> str:

@@ -37,9 +37,7 @@ class Process:
 
 def postgres_process(place: postgres.Place, sockets: Path) -> Process:
     """PostgreSQL: INT is its fast stop (sessions are ended, nothing is lost), QUIT its immediate one."""
-    return Process(
-        "postgres", DATA, postgres.command(place, sockets), stop="INT", death="SIGQUIT", user=place.user
-    )
+    return Process("postgres", DATA, postgres.command(place, sockets), stop="INT", death="SIGQUIT", user=place.user)
 
 
 def redis_process(packages: Path, data: Path, sockets: Path) -> Process:

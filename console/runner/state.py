@@ -132,9 +132,7 @@ def socket_dir(state: Path, owner: int) -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR") if owner == os.geteuid() else None
     name = f"halftide-{os.geteuid()}-{digest(state)}"
     candidates = [Path(base) / name for base in (runtime, tempfile.gettempdir(), "/tmp") if base]
-    folder = next(
-        path for path in candidates if path.parent.is_dir() and len(os.fsencode(path)) <= SOCKET_DIR_BYTES
-    )
+    folder = next(path for path in candidates if path.parent.is_dir() and len(os.fsencode(path)) <= SOCKET_DIR_BYTES)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.geteuid()):

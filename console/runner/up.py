@@ -102,9 +102,7 @@ def beside(database: str) -> str:
     return urlunsplit(parts._replace(path=f"{parts.path}_idp"))
 
 
-def start(
-    supervisor: Supervisor, servers: Servers, chosen: plan.Plan, environment: dict[str, str], lock: int
-) -> None:
+def start(supervisor: Supervisor, servers: Servers, chosen: plan.Plan, environment: dict[str, str], lock: int) -> None:
     """Start all processes in the order that makes the page answer soonest."""
     rest = {p.name: p for p in console_processes(chosen.state, chosen.port, chosen.idp_port)}
     with step("Supervisor"):
@@ -130,11 +128,7 @@ def start(
 
 def public(environment: Mapping[str, str]) -> dict[str, str]:
     """The part of the environment that is ours, for `runtime.env`."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(plan.OWN_PREFIX) or name in plan.ADDRESSES
-    }
+    return {name: value for name, value in environment.items() if name.startswith(plan.OWN_PREFIX) or name in plan.ADDRESSES}
 
 
 def run(environment: Mapping[str, str], arguments: list[str]) -> None:
