@@ -17,6 +17,8 @@ app.conf.beat_schedule = {
     # What is due in any row; stale sweeps expire, so a night without workers does not wake to thousands of them.
     "sweep": {"task": "capacity.sweep", "schedule": 1.0, "options": {"queue": "urgent", "expires": 2}},
     "relist": {"task": "sync.relist_all", "schedule": 20.0, "options": {"queue": "bulk", "expires": 20}},
+    "webhooks": {"task": "webhooks.sweep", "schedule": 2.0, "options": {"queue": "default", "expires": 4}},
+    "webhooks-prune": {"task": "webhooks.prune", "schedule": 3600.0, "options": {"queue": "bulk", "expires": 600}},
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
 app.autodiscover_tasks(["console.accounts", "console.timeline", "console.webhooks", "console.capacity", "console.sync"])

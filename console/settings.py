@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from console import env
 from console.accounts import environment
 from console.pages.shipped import version_of
+from console.webhooks import allowed
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = env.state_dir()
@@ -225,6 +226,7 @@ GIVE_UP_AFTER = env.integer("HALFTIDE_GIVE_UP_AFTER", 900, 10, 7200)  # seconds 
 WATCH_POD_EVENTS = env.text("HALFTIDE_POD_EVENTS", "warnings")  # none | warnings | all
 KUBECONFIG_COMMANDS = frozenset(env.words("HALFTIDE_KUBECONFIG_COMMANDS"))  # exec plugins that may be run
 SIM_URL = env.url("HALFTIDE_SIM_URL", f"http://127.0.0.1:{SIM_PORT}")
+WEBHOOK_ALLOW = allowed.parse(env.words("HALFTIDE_WEBHOOK_ALLOW"))  # reached beside public addresses
 QUOTA_GPUS = env.integer("HALFTIDE_QUOTA_GPUS", 512, 8, 1_000_000)  # preemptible GPUs a project may ask for in all
 
 LOGGING = {
