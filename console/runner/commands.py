@@ -44,6 +44,13 @@ def _test() -> int:
     return check.check(install.python_of(VENV))
 
 
+def _contract() -> int:
+    _install(VENV, TESTING)
+    _clients()
+    _kubernetes()
+    return subprocess.run([install.python_of(VENV), "-m", "pytest", "-q", "tests/contract"], cwd=ROOT, check=False).returncode
+
+
 def _controlplane() -> None:
     _install(VENV, ["requirements.txt"])
     os.chdir(ROOT)
@@ -68,6 +75,7 @@ COMMANDS: dict[str, Callable[[], int | None]] = {
     "install": lambda: _install(VENV, TESTING),
     "clients": _clients,
     "test": _test,
+    "test-contract": _contract,
     "controlplane": _controlplane,
     "bench": _bench,
     "kills": _kills,

@@ -2,18 +2,19 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 from console.simulator import skew
 from console.simulator.faults import Faults
+from console.simulator.identity import Identity
 from console.simulator.journal import Journal
 from console.simulator.kubernetes.errors import unauthorized
 from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.server import Api, verb_of
 from console.simulator.kubernetes.store import Store
 from console.simulator.machines.client import AGENT
-from console.simulator.values import Json, micro_stamp
+from console.simulator.values import micro_stamp
 from console.simulator.web import Request, Response, Stream
 
 LOG = 5000  # requests remembered
@@ -29,21 +30,6 @@ class Asked:
     query: str
     status: int
     user_agent: str
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What a cluster is called and how one gets in."""
-
-    id: str
-    name: str
-    region: str
-    version: str
-    token: str
-
-    def kept(self) -> Json:
-        """As the journal keeps it."""
-        return asdict(self)
 
 
 class Cluster:

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from console.simulator.cluster import Cluster, Identity
+from console.kube.errors import KubeconfigRefused
+from console.simulator.cluster import Cluster
 from console.simulator.faults import BadFault
 from console.simulator.faults import parse as parse_fault
+from console.simulator.identity import Identity
 from console.simulator.kubernetes.discovery import VERSION
 from console.simulator.machines.client import Call
+from console.simulator.outside import Outside
+from console.simulator.planes import NoPlane
 from console.simulator.provider.fleet import Fleet, NoCapacity, UnknownPool
 from console.simulator.provider.machine import Machine
 from console.simulator.values import Json, loads
@@ -22,18 +26,18 @@ class World(Protocol):
     """What the control API moves."""
 
     fleet: Fleet
-    clusters: dict[str, Cluster]
+    clusters: dict[str, Cluster | Outside]
 
     def server(self, cluster: str) -> str:
         """The URL of a cluster's API."""
 
-    def kubeconfig(self, cluster: Cluster) -> str:
+    def kubeconfig(self, cluster: Cluster | Outside) -> str:
         """A cluster's own kubeconfig."""
 
-    def add_cluster(self, identity: Identity) -> Cluster:
-        """Make a cluster, or find it."""
+    async def add_cluster(self, identity: Identity) -> Cluster | Outside:
+        """Make a cluster, or find it. Raises NoPlane or KubeconfigRefused."""
 
-    def remove_cluster(self, cluster: str) -> None:
+    async def remove_cluster(self, cluster: str) -> None:
         """End a cluster."""
 
     async def add_workload(self, cluster: str, item: Json) -> list[Call]:
@@ -42,6 +46,16 @@ class World(Protocol):
 
 class Nonsense(Exception):
     """A request that cannot be understood; its text says why."""
+
+
+class Unsimulated(Exception):
+    """Asked of a cluster whose API is not ours."""
+
+
+def _simulated(cluster: Cluster | Outside) -> Cluster:
+    if isinstance(cluster, Outside):
+        raise Unsimulated
+    return cluster
 
 
 def _body(request: Request) -> Json:
@@ -90,10 +104,10 @@ async def respond(world: World, request: Request) -> Response:
             case "GET", "clusters", []:
                 return answer({"clusters": [_cluster(world, cluster) for cluster in world.clusters.values()]})
             case "POST", "clusters", []:
-                return _add_cluster(world, _body(request))
+                return await _add_cluster(world, _body(request))
             case "DELETE", "clusters", [cluster]:
                 if cluster in world.clusters:
-                    world.remove_cluster(cluster)
+                    await world.remove_cluster(cluster)
                 return answer({}, 202)
             case "POST", "workloads", []:
                 return await _add_workload(world, _body(request))
@@ -113,8 +127,14 @@ async def respond(world: World, request: Request) -> Response:
                 return _boot(world, _body(request))
             case "GET", "requests", []:
                 return _requests(world, request.query)
-    except (Nonsense, BadFault) as error:
+    except (Nonsense, BadFault, KubeconfigRefused) as error:
         return answer({"reason": "Invalid", "message": str(error)}, 400)
+    except Unsimulated:
+        return answer(
+            {"reason": "RealKubernetes", "message": "this cluster's API is a real Kubernetes, which has no faults to set"}, 409
+        )
+    except NoPlane as error:
+        return answer({"reason": "NoPlane", "message": str(error)}, 503)
     except UnknownPool as error:
         return answer({"reason": "NoPool", "message": str(error)}, 404)
     return answer({"reason": "NotFound", "message": f"There is no {request.method} {request.path}."}, 404)
@@ -149,18 +169,19 @@ def _machine(world: World, method: str, token: str) -> Response:
     return answer(machine.shown(), 200 if method == "GET" else 202)
 
 
-def _cluster(world: World, cluster: Cluster) -> Json:
+def _cluster(world: World, cluster: Cluster | Outside) -> Json:
     identity = cluster.identity
     shown = {"id": identity.id, "name": identity.name, "region": identity.region, "kubernetes_version": identity.version}
     return shown | {"server": world.server(identity.id), "kubeconfig": world.kubeconfig(cluster)}
 
 
-def _add_cluster(world: World, body: Json) -> Response:
+async def _add_cluster(world: World, body: Json) -> Response:
     key, name, region = (_text(body, field) for field in ("id", "name", "region"))
     if "/" in key:
         raise Nonsense("id must not contain a slash.")
     known = key in world.clusters
-    cluster = world.add_cluster(Identity(key, name, region, str(body.get("kubernetes_version") or VERSION), token=""))
+    version = str(body.get("kubernetes_version") or VERSION)
+    cluster = await world.add_cluster(Identity(key, name, region, version, kubeconfig=str(body.get("kubeconfig") or "")))
     return answer(_cluster(world, cluster), 200 if known else 201)
 
 
@@ -213,7 +234,8 @@ def _joins(world: World, body: Json) -> Response:
 def _clear(world: World) -> Response:
     world.fleet.restore()
     for cluster in world.clusters.values():
-        cluster.faults.clear()
+        if isinstance(cluster, Cluster):
+            cluster.faults.clear()
     return answer({})
 
 
@@ -225,9 +247,10 @@ def _boot(world: World, body: Json) -> Response:
 def _faults(world: World, request: Request) -> Response:
     body = _body(request)
     key = body.get("cluster_id") or request.query.get("cluster_id", "")
-    cluster = world.clusters.get(key)
-    if cluster is None:
+    found = world.clusters.get(key)
+    if found is None:
         return answer({"reason": "NoCluster"}, 404)
+    cluster = _simulated(found)
     if request.method == "GET":
         return answer({"faults": cluster.faults.shown()})
     if request.method == "DELETE":
@@ -245,4 +268,4 @@ def _requests(world: World, query: Mapping[str, str]) -> Response:
     if cluster is None:
         return answer({"reason": "NoCluster"}, 404)
     since = query.get("since", "")
-    return answer([asdict(asked) for asked in cluster.asked if asked.at > since])
+    return answer([asdict(asked) for asked in _simulated(cluster).asked if asked.at > since])

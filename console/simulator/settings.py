@@ -21,6 +21,7 @@ class Settings:
     demand: bool
     seed: int
     fixture: Json
+    real: bool = False  # whether a new cluster gets a real control plane
 
     @property
     def origin(self) -> str:
@@ -49,6 +50,7 @@ def read() -> Settings:
         demand=env.boolean("HALFTIDE_SIM_DEMAND", True),
         seed=env.integer("HALFTIDE_SIM_SEED", 1, 0, 2**31),
         fixture=loads(Path(env.text("HALFTIDE_SIM_FIXTURE", str(FIXTURE))).read_bytes()),
+        real=env.boolean("HALFTIDE_SIM_REAL", False),
     )
 
 

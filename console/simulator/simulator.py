@@ -11,13 +11,17 @@ from typing import Any
 
 import httpx
 
+from console.kube.kubeconfig import Connection
 from console.simulator import control, skew
-from console.simulator.cluster import Cluster, Identity
+from console.simulator.cluster import Cluster
+from console.simulator.identity import Identity
 from console.simulator.journal import Journal
 from console.simulator.machines.client import Call, Client, Lanes, Refused
-from console.simulator.machines.controllers import Controllers
+from console.simulator.machines.controllers import Controllers, Onlooker
 from console.simulator.machines.kubelet import Hardware, Kubelet
 from console.simulator.machines.templates import objects
+from console.simulator.outside import Outside
+from console.simulator.planes import Planes
 from console.simulator.provider import kubeconfig
 from console.simulator.provider.fleet import Fleet
 from console.simulator.provider.machine import Machine
@@ -26,6 +30,9 @@ from console.simulator.values import Json
 from console.simulator.web import Receive, Request, Response, Send, Stream, answer, read, send_response, send_stream
 
 EXPIRE_EVERY = 60.0  # seconds between looks for old Events
+
+# A real API server answers nobody for some seconds after its start, and then refuses what its controllers have yet to prepare.
+SEED_AGAIN_SECONDS, SEED_TRIES = 0.5, 120
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +48,13 @@ class Simulator:
     def __init__(self, settings: Settings, clock: Callable[[], datetime] = utc_now) -> None:
         self.settings = settings
         self.token = control_token(settings.state)
-        self.clusters: dict[str, Cluster] = {}
+        self.clusters: dict[str, Cluster | Outside] = {}
         self._clock = clock
         self._closing = asyncio.Event()
         self._journal = Journal(settings.state / "simulator" / "journal.sqlite")
         self._http = httpx.AsyncClient(timeout=10, transport=Lanes())
-        self._controllers: dict[str, Controllers] = {}
+        self._controllers: dict[str, Controllers | Onlooker] = {}
+        self._planes, self._adding = Planes(settings.state / "kubernetes"), asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.fleet = Fleet(
             settings.pools(), self._journal, clock, self._power,
@@ -57,6 +65,7 @@ class Simulator:
 
     async def start(self) -> None:
         """Begin to live, once the port answers."""
+        await asyncio.gather(*(self._planes.start(key) for key in self.clusters if self._planes.has(key)))
         for cluster in self.clusters:
             self._animate(cluster)
         self._write_kubeconfig()
@@ -68,7 +77,8 @@ class Simulator:
         while True:
             await asyncio.sleep(EXPIRE_EVERY)
             for cluster in self.clusters.values():
-                cluster.api.expire_events()
+                if isinstance(cluster, Cluster):
+                    cluster.api.expire_events()
 
     async def stop(self) -> None:
         """Stop what runs and end the watches; everything is in the journal already."""
@@ -77,7 +87,9 @@ class Simulator:
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*(cluster.close() for cluster in self.clusters.values() if isinstance(cluster, Outside)))
         await self._http.aclose()
+        await self._planes.close()
 
     def close(self) -> None:
         """Close the journal, once nobody can ask any more."""
@@ -85,65 +97,94 @@ class Simulator:
 
     def server(self, cluster: str) -> str:
         """The URL of a cluster's API."""
-        return f"{self.settings.origin}/clusters/{cluster}"
+        return self._connection(self.clusters[cluster]).server
 
-    def add_cluster(self, identity: Identity) -> Cluster:
-        """A new cluster, with its namespaces and workloads on their way; the same id again is the same cluster."""
-        if known := self.clusters.get(identity.id):
-            return known
-        identity = replace(identity, token=secrets.token_urlsafe(24))
-        self._journal.note("cluster", identity.id, identity.kept())
-        cluster = self._open(identity)
+    async def add_cluster(self, identity: Identity) -> Cluster | Outside:
+        """A new cluster, with its namespaces and workloads on their way; the same id again is the same cluster.
+
+        Its API is that of its kubeconfig (somebody else's, so nothing is made in it), else a real control plane where the
+        settings say so, else ours. Raises NoPlane or KubeconfigRefused.
+        """
+        attached = bool(identity.kubeconfig)
+        async with self._adding:
+            if known := self.clusters.get(identity.id):
+                return known
+            if attached:
+                Outside(identity)  # refused before it is remembered
+            elif self.settings.real:
+                identity = replace(identity, kubeconfig=await self._planes.start(identity.id))
+            else:
+                identity = replace(identity, token=secrets.token_urlsafe(24))
+            self._journal.note("cluster", identity.id, identity.kept())
+            cluster = self._open(identity)
         self._animate(identity.id)
-        self._tasks[f"seed {identity.id}"] = asyncio.create_task(self._seed(identity))
+        if not attached:
+            self._tasks[f"seed {identity.id}"] = asyncio.create_task(self._seed(identity))
         self._write_kubeconfig()
         return cluster
 
-    def remove_cluster(self, cluster: str) -> None:
+    async def remove_cluster(self, cluster: str) -> None:
         """The cluster and all that is in it; its machines go back to their pool."""
         for machine in self.fleet.machines():
             if machine.cluster_id == cluster:
                 self.fleet.terminate(machine.token)
         if task := self._tasks.pop(cluster, None):
             task.cancel()
-        del self.clusters[cluster], self._controllers[cluster]
+        gone = self.clusters.pop(cluster)
+        del self._controllers[cluster]
         self._journal.note("cluster", cluster, None)
         self._journal.forget(cluster)
         self._write_kubeconfig()
+        if isinstance(gone, Outside):
+            await gone.close()
+            await self._planes.remove(cluster)
 
-    def kubeconfig(self, cluster: Cluster) -> str:
+    def kubeconfig(self, cluster: Cluster | Outside) -> str:
         """A cluster's own kubeconfig."""
-        identity = cluster.identity
-        return kubeconfig.render({identity.name: (self.server(identity.id), identity.token)})
+        return kubeconfig.render({cluster.identity.name: self._connection(cluster)})
+
+    def _connection(self, cluster: Cluster | Outside) -> Connection:
+        if isinstance(cluster, Outside):
+            return cluster.connection
+        return Connection(f"{self.settings.origin}/clusters/{cluster.identity.id}", token=cluster.identity.token)
+
+    def _client(self, cluster: str) -> Client:
+        found = self.clusters[cluster]
+        return found.client if isinstance(found, Outside) else Client(self._http, self.server(cluster))
 
     def _write_kubeconfig(self) -> None:
-        named = {cluster.identity.name: (self.server(key), cluster.identity.token) for key, cluster in self.clusters.items()}
+        named = {cluster.identity.name: self._connection(cluster) for cluster in self.clusters.values()}
         kubeconfig.write(self.settings.state / "kubeconfig", named)
 
-    def _open(self, identity: Identity) -> Cluster:
-        cluster = Cluster(identity, self._journal, self._clock, self.token)
+    def _open(self, identity: Identity) -> Cluster | Outside:
+        if identity.kubeconfig:
+            cluster: Cluster | Outside = Outside(identity)
+        else:
+            cluster = Cluster(identity, self._journal, self._clock, self.token)
         self.clusters[identity.id] = cluster
         return cluster
 
     def _animate(self, cluster: str) -> None:
-        controllers = Controllers(Client(self._http, self.server(cluster)), self._clock)
+        found = self.clusters[cluster]
+        controllers = found.controllers if isinstance(found, Outside) else Controllers(self._client(cluster), self._clock)
         self._controllers[cluster] = controllers
         self._tasks[cluster] = asyncio.create_task(controllers.run())
 
     async def add_workload(self, cluster: str, item: Json) -> list[Call]:
         """Start a workload on a cluster, through its API. What is there already stays."""
-        client, calls = Client(self._http, self.server(cluster)), objects(item)
+        client, calls = self._client(cluster), objects(item)
         for call in calls:
             await _make(client, call)
         return calls
 
     async def _seed(self, identity: Identity) -> None:
         """Make the namespaces and workloads of a new cluster, through its API."""
-        client = Client(self._http, self.server(identity.id))
+        client = self._client(identity.id)
         for name in self.settings.fixture["namespaces"]:
-            await _make(client, Call("POST", "/api/v1/namespaces", {"metadata": {"name": name}}))
+            await _make(client, Call("POST", "/api/v1/namespaces", {"metadata": {"name": name}}), SEED_TRIES)
         for item in self.settings.workloads(identity.name):
-            await self.add_workload(identity.id, item)
+            for call in objects(item):
+                await _make(client, call, SEED_TRIES)
 
     async def _power(self, machine: Machine, boot_seconds: float, booted: Callable[[], None]) -> None:
         """Run one machine until it is cancelled."""
@@ -158,7 +199,7 @@ class Simulator:
             dict(machine.labels),
             list(machine.taints),
         )
-        kubelet = Kubelet(Client(self._http, self.server(machine.cluster_id)), hardware, nodes, pods, self._clock)
+        kubelet = Kubelet(self._client(machine.cluster_id), hardware, nodes, pods, self._clock)
         pods.listen(kubelet.heard)
         try:
             await pods.listed.wait()
@@ -185,7 +226,7 @@ class Simulator:
         parts = request.path.split("/", 3)
         if parts[1] == "clusters" and len(parts) > 2:
             cluster = self.clusters.get(parts[2])
-            if cluster is None:
+            if not isinstance(cluster, Cluster):
                 return answer({"error": f"There is no cluster {parts[2]!r} here."}, 404)
             return await cluster(replace(request, path="/" + (parts[3] if len(parts) > 3 else "")))
         if parts[1] == "healthz":
@@ -198,10 +239,17 @@ class Simulator:
         return answer({"error": "Nothing is here: see /clusters/<id> and /control."}, 404)
 
 
-async def _make(client: Client, call: Call) -> None:
+async def _make(client: Client, call: Call, tries: int = 1) -> None:
     """Create something that may be there already."""
-    try:
-        await client.do(call)
-    except Refused as refused:
-        if refused.status != 409:
-            log.warning("%s: %s", call.path, refused)
+    for _ in range(tries):
+        try:
+            await client.do(call)
+            return
+        except Refused as refused:
+            if refused.status == 409:
+                return
+            problem: Exception = refused
+        except httpx.TransportError as error:
+            problem = error
+        await asyncio.sleep(SEED_AGAIN_SECONDS)
+    log.warning("%s: %r", call.path, problem)

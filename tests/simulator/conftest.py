@@ -1,13 +1,10 @@
-"""A running simulator, as a process of its own, and a second API to hold it to where there is one.
-
-`HALFTIDE_REAL_API` (with `HALFTIDE_REAL_TOKEN`) names a real Kubernetes 1.36 on loopback. Where it is set, each contract test
-runs against both, and the real one is right.
-"""
+"""A running simulator, as a process of its own. What its API is held to stands in `tests/contract`."""
 
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -109,10 +106,16 @@ def ready(api: "Api", name: str) -> bool:
 class Api:
     """A Kubernetes API by plain HTTP."""
 
-    def __init__(self, url: str, *, key: str = "", token: str = "", real: bool = False) -> None:
-        self.url, self.key, self.real = url, key, real
+    def __init__(self, url: str, *, key: str = "", token: str = "", ca: Path | None = None) -> None:
+        self.url, self.key, self.token, self.ca = url, key, token, ca
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        self.http = httpx.Client(headers=headers, timeout=15, verify=False, trust_env=False)
+        trust: Any = ssl.create_default_context(cafile=ca) if ca else True
+        self.http = httpx.Client(headers=headers, timeout=15, verify=trust, trust_env=False)
+
+    @property
+    def real(self) -> bool:
+        """Whether it is a real Kubernetes."""
+        return self.ca is not None
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.http.get(self.url + path, **options)
@@ -166,14 +169,6 @@ def api(simulation: Simulation) -> Iterator[Api]:
     made = simulation.cluster()
     yield made
     simulation.control("DELETE", f"clusters/{made.key}")
-
-
-@pytest.fixture(params=["simulator", "real"] if os.environ.get("HALFTIDE_REAL_API") else ["simulator"])
-def either(request: pytest.FixtureRequest) -> Api:
-    """The simulator's API and, where there is one, the real one."""
-    if request.param == "real":
-        return Api(os.environ["HALFTIDE_REAL_API"], token=os.environ.get("HALFTIDE_REAL_TOKEN", "admin"), real=True)
-    return request.getfixturevalue("api")  # type: ignore[no-any-return]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import base64
 import csv
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -41,6 +42,15 @@ def write(home: Path, port: int) -> None:
     for name, (user, *_) in PEOPLE.items():
         file_of(home, name).touch(mode=0o600)
         file_of(home, name).write_text(kubeconfig(f"https://127.0.0.1:{port}", authority, known[user]))
+
+
+def port(home: Path) -> int | None:
+    """The port of an earlier start, if there was one."""
+    try:
+        text = file_of(home, "admin").read_text()
+    except FileNotFoundError:
+        return None
+    return urlsplit(str(yaml.safe_load(text)["clusters"][0]["cluster"]["server"])).port
 
 
 def file_of(home: Path, name: str) -> Path:

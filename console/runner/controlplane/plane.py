@@ -46,16 +46,18 @@ class Running:
 class ControlPlane:
     """A control plane whose keys, store and logs are in `home`. `with ControlPlane(…) as plane:` runs it.
 
-    `programs` is the folder of `build.programs`. With `heartbeats` a node that is silent for 40 s turns NotReady, as anywhere;
-    without, nodes need no kubelet. It has to be started by a thread that lives on: the kernel ends its programs with that thread.
+    `programs` is the folder of `build.programs`. The port is the given one, else that of an earlier start in `home`, so that
+    kubeconfigs handed out then still hold, else a free one. With `heartbeats` a node that is silent for 40 s turns NotReady, as
+    anywhere; without, nodes need no kubelet. It has to be started by a thread that lives on: the kernel ends its programs with
+    that thread.
     """
 
     def __init__(self, home: Path, programs: Path, *, heartbeats: bool = True, port: int | None = None) -> None:
         self.home = home.absolute()
         self.programs = programs
         self.heartbeats = heartbeats
-        self.port = port or 0
-        self._fixed = port is not None
+        self.port = port or files.port(self.home) or 0
+        self._fixed = self.port != 0
         self._running: list[Running] = []
 
     @property
@@ -85,23 +87,27 @@ class ControlPlane:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def start(self) -> None:
-        """Returns when pods can be created. Raises RunnerError, and then nothing of it runs."""
+    def prepare(self) -> None:
+        """Make keys, tokens and kubeconfigs, so that they can be handed out while it starts."""
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.authority.exists():
             certificates.make(self.home)
+        self.port = self.port or _free_port()
+        files.write(self.home, self.port)
+
+    def start(self) -> None:
+        """Returns when pods can be created. Raises RunnerError, and then nothing of it runs."""
         for attempt in range(1, TRIES + 1):
-            store = _free_port()
-            if not self._fixed:
-                self.port = _free_port()
-            files.write(self.home, self.port)
+            self.prepare()
             try:
-                self._start(store)
+                self._start(_free_port())
                 return
             except BaseException as error:
                 self.stop()
                 if attempt == TRIES or not isinstance(error, RunnerError):
                     raise
+                if not self._fixed:
+                    self.port = 0
 
     def _start(self, store: int) -> None:
         self._run("etcd", flags.etcd(store))

@@ -90,6 +90,8 @@ def _workload(resource: Resource, body: Json) -> None:
         spec.setdefault("replicas", 1)
         body["status"] = {"replicas": 0}
     else:
+        spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})
+        spec.setdefault("revisionHistoryLimit", 10)
         body["status"] = {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
 
 
@@ -100,6 +102,9 @@ def pod_spec(spec: Json) -> None:
         container.setdefault("terminationMessagePath", "/dev/termination-log")
         container.setdefault("terminationMessagePolicy", "File")
         resources = container.setdefault("resources", {})
+        for kind in ("limits", "requests"):
+            if resources.get(kind):
+                resources[kind] = {name: str(amount) for name, amount in resources[kind].items()}
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     for key, value in (

@@ -5,6 +5,7 @@ which others see it is the real one.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -57,9 +58,11 @@ class Lanes(httpx.AsyncBaseTransport):
     a hundred machines whose pods all start at once kept it at nothing else for minutes.
     """
 
-    def __init__(self) -> None:
-        self._watches = httpx.AsyncHTTPTransport(trust_env=False, limits=httpx.Limits(max_connections=None))
-        self._others = httpx.AsyncHTTPTransport(trust_env=False, limits=httpx.Limits(max_connections=None))
+    def __init__(self, trust: ssl.SSLContext | None = None) -> None:
+        def lane() -> httpx.AsyncHTTPTransport:
+            return httpx.AsyncHTTPTransport(verify=trust or True, trust_env=False, limits=httpx.Limits(max_connections=None))
+
+        self._watches, self._others = lane(), lane()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

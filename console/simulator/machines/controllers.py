@@ -31,6 +31,19 @@ KINDS = {
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
+class Onlooker:
+    """What machines need to know of a cluster that has controllers of its own."""
+
+    def __init__(self, client: Client) -> None:
+        self.views = {kind: View(client, PATHS[kind]) for kind in ("nodes", "pods")}
+
+    async def run(self) -> None:
+        """For ever."""
+        async with asyncio.TaskGroup() as group:
+            for view in self.views.values():
+                group.create_task(view.run())
+
+
 class Controllers:
     """Scheduler, workload controllers, disruption controller, node controller and collectors of one cluster."""
 

@@ -5,22 +5,28 @@ from pathlib import Path
 
 import yaml
 
+from console.kube.kubeconfig import Connection, encoded
 from console.simulator.values import Json
 
 
-def render(clusters: Mapping[str, tuple[str, str]]) -> str:
-    """A kubeconfig of clusters by name: (server, token)."""
+def render(clusters: Mapping[str, Connection]) -> str:
+    """A kubeconfig of clusters by name, whole in itself."""
     body: Json = {
         "apiVersion": "v1", "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": server}} for name, (server, _) in clusters.items()],
-        "users": [{"name": name, "user": {"token": token}} for name, (_, token) in clusters.items()],
+        "clusters": [{"name": name, "cluster": _cluster(at)} for name, at in clusters.items()],
+        "users": [{"name": name, "user": {"token": at.token}} for name, at in clusters.items()],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}} for name in clusters],
         "current-context": next(iter(clusters), ""),
     }  # fmt: skip
     return str(yaml.safe_dump(body, sort_keys=False))
 
 
-def write(path: Path, clusters: Mapping[str, tuple[str, str]]) -> None:
+def _cluster(at: Connection) -> Json:
+    authority = {"certificate-authority-data": encoded(at.ca)} if at.ca else {}
+    return {"server": at.server, **authority}
+
+
+def write(path: Path, clusters: Mapping[str, Connection]) -> None:
     """Write it for its owner's eyes only, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")

@@ -1,18 +1,11 @@
-"""What we count on, asked of a real API server.
-
-Runs against the kubeconfig that HALFTIDE_CONTRACT_KUBECONFIG names (its current context): a real Kubernetes, or the simulator.
-What passes on one must pass on the other, and the real one is right. What is made here has a name of its own and is taken away.
-"""
+"""What `console.kube` counts on, asked through it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -25,25 +18,16 @@ from console.kube.resources import path
 from console.kube.shapes import Absent, Blocked, BudgetShape, Change, EventShape, Evicted, NodeShape, PodShape
 from console.kube.watch import Failed, Heard, Listed, Signal, follow
 
-KUBECONFIG = os.environ.get("HALFTIDE_CONTRACT_KUBECONFIG", "")
-
-pytestmark = pytest.mark.skipif(not KUBECONFIG, reason="HALFTIDE_CONTRACT_KUBECONFIG names no kubeconfig of a running API server")
-
 
 @pytest.fixture
-def connection() -> Connection:
-    return parse(Path(KUBECONFIG).read_text(), files=True)
+def connection(config: str) -> Connection:
+    return parse(config)
 
 
 @pytest.fixture
 async def kube(connection: Connection) -> AsyncIterator[Kube]:
     async with Kube(connection) as client:
         yield client
-
-
-@pytest.fixture
-def name() -> str:
-    return f"contract-{uuid4().hex[:10]}"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Lists, watches, tables and discovery. Held to a real 1.36 where one is given."""
+"""Lists, watches, tables and discovery."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Deletes, graces, finalizers, evictions and bindings. Held to a real 1.36 where one is given."""
+"""Deletes, graces, finalizers, evictions and bindings."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Objects: created, read, changed, refused. Held to a real 1.36 where one is given."""
+"""Objects: created, read, changed, refused."""
 
 import pytest
 
