@@ -102,6 +102,11 @@ class Kube(Api):
             await self._patch_node(name, uid, notes=notes, unschedulable=opened, resource_version=node.resource_version)
         return ours or not node.unschedulable
 
+    async def unmark(self, name: str, uid: str, resource_version: str) -> None:
+        """Take our marks off a node, and leave it as open or closed as it is. Conflict: its version is another now."""
+        notes = dict.fromkeys((marks.CORDONED_BY, marks.DRAIN_CAUSE, marks.DRAIN_DEADLINE))
+        await self._patch_node(name, uid, notes=notes, resource_version=resource_version)
+
     async def person_cordon(self, name: str, uid: str, unschedulable: bool, by: str) -> NodeShape:
         """A person's cordon or uncordon from our pages. The cordon carries who it was, and no automation lifts it."""
         notes: dict[str, str | None] = {marks.CORDONED_BY: marks.by_person(by)}

@@ -66,6 +66,7 @@ class NodeNews(Enum):
     UNCORDONED = auto()  # by somebody who is not us
     RELABELLED = auto()  # its compute class, by hand
     NOTICED = auto()  # its cloud says that the machine goes
+    LEFTOVER = auto()  # marks of ours on a node that they are not true of any more
 
 
 View = NodeView | PodView | tuple[object, ...]
@@ -146,6 +147,28 @@ def node_news(before: NodeView | None, after: NodeView) -> tuple[NodeNews, ...]:
     if after.notice and after.notice != before.notice:
         news.append(NodeNews.NOTICED)
     return tuple(news)
+
+
+def true_mark(before: NodeView | None, after: NodeView, draining: bool) -> str:
+    """The mark that the node's cordon really has.
+
+    kubectl's uncordon leaves our mark behind, and a person's later cordon would then look like ours, to be lifted by automation.
+    But we close a node only for a drain of it: a mark that was there while the node was open says nothing of the next cordon, and
+    a cordon that was a person's stays one until the node opens.
+    """
+    if before is None or draining or not after.unschedulable or not after.mark:
+        return after.mark
+    if before.unschedulable:
+        return after.mark if marks.is_ours(before.mark) or not marks.is_ours(after.mark) else before.mark
+    return "" if after.mark == before.mark else after.mark
+
+
+def leftover(shape: NodeShape, mark: str) -> bool:
+    """Whether a node that is not draining carries marks to be taken off. `mark`: the true one of its cordon."""
+    annotations = shape.annotations
+    if shape.unschedulable:
+        return bool(annotations.get(marks.CORDONED_BY)) and not mark
+    return any(name in annotations for name in (marks.CORDONED_BY, marks.DRAIN_CAUSE, marks.DRAIN_DEADLINE))
 
 
 def concerns_us(shape: NodeShape) -> bool:

@@ -54,7 +54,16 @@ class LastProof:
     machine: UUID
 
 
-Errand = Announce | Relabel | LastProof
+@dataclass(frozen=True, slots=True)
+class Unmark:
+    """Take our marks off a node that a person has opened, as it was seen then."""
+
+    node_name: str
+    node_uid: str
+    resource_version: str
+
+
+Errand = Announce | Relabel | LastProof | Unmark
 
 
 def errands(told: Sequence[Told], lines: Sequence[Line], *, may_act: bool) -> list[Errand]:
@@ -65,6 +74,8 @@ def errands(told: Sequence[Told], lines: Sequence[Line], *, may_act: bool) -> li
             todo.append(LastProof(one.row.name, one.machine.pk))
         if one.machine and one.news is NodeNews.RELABELLED and may_act:
             todo.append(Relabel(one.row.name, one.row.uid, one.row.compute_class == ComputeClass.PREEMPTIBLE))
+        if one.news is NodeNews.LEFTOVER and may_act:
+            todo.append(Unmark(one.row.name, one.row.uid, one.shape.resource_version))
     todo += [Announce(line.own_event, line.name, line.uid, line.message, line.at) for line in lines if line.own_event]
     return todo
 
@@ -90,6 +101,8 @@ async def run(kube: Kube, errand: Errand) -> datetime | None:
                 )
             case Relabel(node_name, node_uid, preemptible):
                 await kube.set_label(node_name, node_uid, marks.CLASS_LABEL, marks.PREEMPTIBLE if preemptible else None)
+            case Unmark(node_name, node_uid, resource_version):
+                await kube.unmark(node_name, node_uid, resource_version)
             case LastProof(node_name):
                 lease = await kube.get("leases", node_name, "kube-node-lease")
                 return lease.renew_time if isinstance(lease, LeaseShape) else None

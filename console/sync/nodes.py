@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.kube.shapes import NodeShape
-from console.sync.apply import NodeNews, NodeView, concerns_us, covered, node_news, node_view, trusted
+from console.sync.apply import NodeNews, NodeView, concerns_us, covered, leftover, node_news, node_view, true_mark, trusted
 from console.sync.room import Complete, Seen
 from console.timeline.changes import Change
 
@@ -123,10 +123,12 @@ def _see(
     if row is None:
         row = Node(cluster=cluster, uid=shape.uid, created_at=shape.created_at or at)
         row.draining = machine is not None and machine.state not in Machine.ALIVE  # too late: it goes again, and never counts
+    seen = replace(seen, mark=true_mark(before, seen, row.draining))
     since = row.ready_since
     if fields := _fill(row, seen, shape, machine, before, at):
         done.writes.setdefault(row.uid, (row, set()))[1].update(fields)
-    for news in node_news(before, seen):
+    leftovers = (NodeNews.LEFTOVER,) if not row.draining and leftover(shape, seen.mark) else ()
+    for news in (*node_news(before, seen), *leftovers):
         when = trusted(_instant(news, shape), at, clock_offset)
         told = Told(news, row, machine, when, shape, before is not None, since, row.not_ready_why)
         times = _machine_times(told, machine) if machine else []

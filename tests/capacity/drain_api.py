@@ -118,8 +118,8 @@ class Api:
     async def delete_node(self, name: str, uid: str) -> bool:
         return self._request(lambda: self._world(name).do(None, RemoveNode()))  # type: ignore[arg-type,return-value]
 
-    async def uncordon(self, name: str, uid: str) -> bool:
-        return self._request(lambda: self._world(name).do(None, Unmark()))  # type: ignore[arg-type,return-value]
+    async def unmark(self, name: str, uid: str, resource_version: str) -> None:
+        self._request(lambda: self._world(name).do(None, Unmark()))  # type: ignore[arg-type]
 
     def drive(self, cluster: Cluster) -> None:
         drive(cluster.pk, doors=self.doors, clock=lambda: self.now)

@@ -19,6 +19,7 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 WRITES: dict[str, Callable[[Kube], Awaitable[object]]] = {
     "cordon": lambda kube: kube.cordon("a", "uid-a", cause="preempted", deadline=NOON),
     "mark": lambda kube: kube.mark_cordon("a", "uid-a"),
+    "unmark": lambda kube: kube.unmark("a", "uid-a", "5"),
     "person": lambda kube: kube.person_cordon("a", "uid-a", True, "ada"),
     "label": lambda kube: kube.set_label("a", "uid-a", "x", "y"),
     "evict": lambda kube: kube.evict("default", "p", "uid-p", 30),
@@ -61,6 +62,7 @@ def test_every_write_of_the_client_is_in_the_list() -> None:
     assert verbs == {
         "cordon",
         "mark_cordon",
+        "unmark",
         "person_cordon",
         "set_label",
         "evict",

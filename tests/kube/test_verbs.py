@@ -85,6 +85,13 @@ async def test_an_uncordon_touches_no_other_node_of_that_name(server: Faulty, ku
     assert [r.method for r in server.requests] == ["GET"]
 
 
+async def test_marks_come_off_a_node_only_as_it_was_seen_and_its_cordon_stays(server: Faulty, kube: Kube) -> None:
+    server.on("PATCH", NODE, Reply(node()))
+    await kube.unmark("gpu-dp-1", "u", "5")
+    cleared = dict.fromkeys((marks.CORDONED_BY, marks.DRAIN_CAUSE, marks.DRAIN_DEADLINE))
+    assert server.requests[0].sent == {"metadata": {"uid": "u", "resourceVersion": "5", "annotations": cleared}}
+
+
 async def test_a_persons_cordon_says_who_and_their_uncordon_clears_every_mark(server: Faulty, kube: Kube) -> None:
     server.on("PATCH", NODE, Reply(node()))
     await kube.person_cordon("gpu-dp-1", "u", True, "ada")

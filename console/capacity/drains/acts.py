@@ -147,6 +147,15 @@ async def _ask(kube: Kube, drain: Drain, node_uid: str, action: Action) -> Outco
         case RemoveNode():
             return await kube.delete_node(drain.node_name, node_uid)
         case Unmark():
-            return await kube.uncordon(drain.node_name, node_uid)
+            return await _unmark(kube, drain.node_name, node_uid)
         case Terminate():
             raise AssertionError("the provider ends machines, not Kubernetes")
+
+
+async def _unmark(kube: Kube, name: str, uid: str) -> bool:
+    """False where the node was closed meanwhile: that cordon is not ours, and what to do about our marks is for the next look."""
+    node = await kube.node(name)
+    if node.uid != uid or node.unschedulable:
+        return False
+    await kube.unmark(name, uid, node.resource_version)
+    return True
