@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from console.capacity.models import Automation, Drain, RefusedNotices
+from console.capacity.reclaims import notices
 from console.capacity.reclaims.notices import heed_waiting, notice_of, table
 from console.clusters.models import Cluster, ComputeClass, Machine
 from console.kube import marks
 from console.kube.shapes import Condition, NodeShape, Taint
+from console.timeline.changes import Change, change
 from console.timeline.models import Entry
 from tests.sync.world import NOON, Line, node, of_machine
 
@@ -161,6 +163,23 @@ def test_while_automation_is_stopped_a_notice_waits_and_is_heeded_when_it_runs(
     heed_waiting(line.now)
     assert Drain.objects.get().started_at == line.now
     assert line.nodes["gpu-preemptible-dp-a"].draining
+
+
+@pytest.mark.parametrize("forbid", [{"mode": Cluster.Mode.OBSERVE}, {"on": False}], ids=["observed", "stopped"])
+def test_what_is_forbidden_between_the_look_and_the_lock_is_not_begun(
+    line: Line, ours: Callable[..., NodeShape], monkeypatch: pytest.MonkeyPatch, forbid: dict[str, object]
+) -> None:
+    Automation.objects.update_or_create(pk=1, defaults={"on": False})
+    line.write(*line.seen(ours(11, SPOT)))
+    Automation.objects.update(on=True)
+
+    def forbidden_meanwhile(now: datetime) -> Change:
+        (Automation if "on" in forbid else Cluster).objects.update(**forbid)
+        return change(now)
+
+    monkeypatch.setattr(notices, "change", forbidden_meanwhile)
+    heed_waiting(line.now)
+    assert not Drain.objects.exists()
 
 
 def test_a_notice_that_was_taken_back_before_it_could_be_heeded_starts_nothing(

@@ -93,7 +93,10 @@ def heed(made: Change, cluster: Cluster, noticed: Sequence[Noticed]) -> None:
 
 
 def heed_waiting(now: datetime) -> None:
-    """Start what a notice asks for and nothing has begun yet: automation runs again, or the cluster may be acted on now."""
+    """Start what a notice asks for and nothing has begun yet: automation runs again, or the cluster may be acted on now.
+
+    Whether it may is asked again under the cluster's lock: it may only be observed since, or automation stopped.
+    """
     waiting = Node.objects.filter(
         draining=False,
         compute_class=ComputeClass.PREEMPTIBLE,
@@ -105,7 +108,9 @@ def heed_waiting(now: datetime) -> None:
         return
     for cluster_id in clusters:
         with change(now) as made:
-            cluster = made.lock(Cluster.objects.filter(pk=cluster_id))[0]
+            cluster = next(iter(made.lock(Cluster.objects.filter(pk=cluster_id, mode=Cluster.Mode.ACT))), None)
+            if cluster is None or not automation().on:
+                continue
             machines = {row.pk: row for row in made.lock(Machine.objects.filter(nodes__in=waiting.filter(cluster=cluster)))}
             nodes = made.lock(Node.objects.filter(pk__in=waiting.filter(cluster=cluster), machine__in=machines))
             _start(made, cluster, [(node, machines[node.machine_id]) for node in nodes if node.machine_id])
