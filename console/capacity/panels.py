@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 
-from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -36,7 +35,7 @@ def _figure(picture: Picture) -> SafeString:
 
 def _gauge(picture: Picture) -> SafeString:
     found, step = picture.difference, picture.step
-    end = gauge.scale(found.desired, found.allocated, step, settings.QUOTA_GPUS)
+    end = gauge.scale(found.desired, found.allocated, step, picture.quota)
     low, high = sorted((found.desired, found.allocated))
     level = min(found.allocated + found.joining + picture.offer.could_give_gpus, end)
     return _template(

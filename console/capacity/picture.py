@@ -15,6 +15,7 @@ from console.capacity.pools.difference import Difference
 from console.capacity.pools.observing import would_do
 from console.capacity.pools.would import Would
 from console.capacity.queries import Offer
+from console.capacity.quotas import quota_of
 from console.clusters.models import Cluster, Machine, Node
 from console.clusters.queries import FREE, Price, prices
 
@@ -28,6 +29,7 @@ class Picture:
     difference: Difference
     offer: Offer
     price: Price
+    quota: int  # GPUs that the project may ask for in all its clusters
     lines: tuple[Line, ...]
     would: tuple[Would, ...] = ()  # only where the cluster is observed
 
@@ -81,6 +83,7 @@ def read(cluster: Cluster, now: datetime) -> Picture:
         difference=queries.difference(cluster, now),
         offer=queries.offer(pool),
         price=prices(now).get(cluster.gpu_type_id, FREE),
+        quota=quota_of(cluster.project_id),
         lines=tuple(read_lines(cluster.pk)),
         would=would_do(cluster, pool, now) if observed else (),
     )

@@ -8,7 +8,7 @@ from django.conf import LazySettings
 from django.db import connection
 
 from console.accounts.models import AuditRow, Role
-from console.capacity import enqueue, services
+from console.capacity import enqueue, panels, picture, services
 from console.capacity.models import Quota
 from console.capacity.quotas import asked_for, quota_of
 from console.clusters.models import Cluster
@@ -38,6 +38,13 @@ def test_without_a_row_the_setting_counts_and_with_one_the_row(cluster: Cluster)
     assert services.set_target(person(), cluster, 24).desired_preemptible_gpus == 24
     assert services.set_quota(fleet(), cluster.project_id, None) == 512
     assert services.set_target(person(), cluster, 512).desired_preemptible_gpus == 512
+
+
+@pytest.mark.parametrize(("own", "end"), [(None, 96), (4096, 96), (44, 40)])
+def test_the_gauge_ends_at_the_projects_own_quota_in_whole_nodes(cluster: Cluster, own: int | None, end: int) -> None:
+    services.set_quota(fleet(), cluster.project_id, own)
+    found = picture.read(Cluster.objects.select_related("region", "gpu_type").get(pk=cluster.pk), cluster.created_at)
+    assert f'data-max="{end}"' in panels.render_panel(found)
 
 
 def test_all_clusters_of_a_project_share_it_and_those_of_another_do_not(cluster: Cluster) -> None:
