@@ -25,9 +25,6 @@ from console.timeline.changes import Change, change
 MOST = 500  # changes in one transaction; measured: batches of 50–200 write 30 times as many rows a second as single ones
 
 
-MOST = 500  # changes in one transaction; measured: batches of 50–200 write 30 times as many rows a second as single ones
-
-
 def write(room: Room, items: Sequence[Item], now: datetime) -> list[Errand]:
     """Write what waits, up to MOST items. Heartbeats and signs of life cost no query. Raises LeaseLost.
 
