@@ -25,8 +25,12 @@ PORT = env.port("HALFTIDE_PORT", 8000)
 SIM_PORT = env.port("HALFTIDE_SIM_PORT", 8001)
 IDP_PORT = env.port("HALFTIDE_IDP_PORT", 8002)
 PUBLIC_URL = env.url("HALFTIDE_PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+if urlsplit(PUBLIC_URL).path:
+    raise env.SettingError("HALFTIDE_PUBLIC_URL is a host of its own, without a path: a proxy cannot put Halftide below one.")
 PUBLIC_HOST = urlsplit(PUBLIC_URL).netloc
 HTTPS = PUBLIC_URL.startswith("https://")
+# Behind a proxy that ends TLS a form comes over plain http and says that it is from https: it is ours all the same.
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 ALLOWED_HOSTS = list(env.words("HALFTIDE_ALLOWED_HOSTS", (urlsplit(PUBLIC_URL).hostname or "", "127.0.0.1", "localhost")))
 
 INSTALLED_APPS = [
