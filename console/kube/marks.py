@@ -15,7 +15,9 @@ PREEMPTIBLE = "preemptible"
 DRAIN_CAUSE = f"{PREFIX}drain-cause"
 DRAIN_DEADLINE = f"{PREFIX}drain-deadline"
 CORDONED_BY = f"{PREFIX}cordoned-by"
-LAST_CHECKPOINT = f"{PREFIX}last-checkpoint"
+LAST_CHECKPOINT = f"{PREFIX}last-checkpoint"  # tenants write these three on their pods
+CHECKPOINT_SECONDS = f"{PREFIX}checkpoint-seconds"
+CHECKPOINT_BYTES = f"{PREFIX}checkpoint-bytes"
 STARTUP_TAINT = f"{PREFIX}startup"
 
 GPU_RESOURCE = "nvidia.com/gpu"

@@ -1,13 +1,13 @@
 """From an API server's JSON to our shapes.
 
-One function a kind. They take whatever comes: an unknown field is ignored, a missing one is empty. Only an object without a name
-and a uid is refused, because nothing could be done with it that would not hit another.
+One function a kind (pods have their own file). They take whatever comes: an unknown field is ignored, a missing one is
+empty. Only an object without a name and a uid is refused, because nothing could be done with it that would not hit another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from console.kube import marks
 from console.kube.errors import Garbage
@@ -21,11 +21,11 @@ from console.kube.fields import (
     mappings,
     number,
     pairs,
-    parse_instant,
     text,
     texts,
     whole,
 )
+from console.kube.pods import pod
 from console.kube.shapes import (
     BudgetShape,
     Condition,
@@ -34,14 +34,10 @@ from console.kube.shapes import (
     LeaseShape,
     NamespaceShape,
     NodeShape,
-    PodShape,
     Requirement,
     Shape,
     Taint,
 )
-
-# The grace Kubernetes gives a pod that asks for none, in seconds (pod spec, terminationGracePeriodSeconds).
-DEFAULT_GRACE = 30
 
 # A clock this much before ours is ordinary; an Event from further ahead is marked as from the future.
 _SKEW = timedelta(seconds=5)
@@ -95,66 +91,6 @@ def _condition(raw: Json) -> Condition:
 
 def _address(status: Json, kind: str) -> str:
     return next((text(a, "address") for a in mappings(status, "addresses") if a.get("type") == kind), "")
-
-
-def _pod(raw: Json, meta: Json) -> PodShape:
-    spec, status = mapping(raw, "spec"), mapping(raw, "status")
-    owner = next((o for o in mappings(meta, "ownerReferences") if flag(o, "controller")), {})
-    notes = mapping(meta, "annotations")
-    phase = text(status, "phase")
-    ended_at, exit_code = _end(status)
-    grace = number(spec, "terminationGracePeriodSeconds")
-    return PodShape(
-        uid=text(meta, "uid"),
-        namespace=text(meta, "namespace"),
-        name=text(meta, "name"),
-        resource_version=text(meta, "resourceVersion"),
-        node_name=text(spec, "nodeName"),
-        phase=phase,
-        owner_kind=text(owner, "kind"),
-        owner_name=text(owner, "name"),
-        daemonset=owner.get("kind") == "DaemonSet",
-        mirror=marks.MIRROR_ANNOTATION in notes,
-        created_at=instant(meta, "creationTimestamp"),
-        started_at=instant(status, "startTime"),
-        ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in mappings(status, "conditions")),
-        deletion_at=instant(meta, "deletionTimestamp"),
-        deletion_grace=number(meta, "deletionGracePeriodSeconds"),
-        grace_seconds=max(0, DEFAULT_GRACE if grace is None else grace),
-        labels=pairs(meta, "labels"),
-        last_checkpoint=parse_instant(text(notes, marks.LAST_CHECKPOINT)),
-        finished=phase in ("Succeeded", "Failed"),
-        ended_at=ended_at,
-        exit_code=exit_code,
-        reason=text(status, "reason"),
-        gpus=_pod_gpus(spec),
-        prefers=pairs(spec, "nodeSelector"),
-        finalizers=texts(meta, "finalizers"),
-    )
-
-
-def _end(status: Json) -> tuple[datetime | None, int | None]:
-    """When the last container to end ended, and the exit code that tells the story: the first failure's, else the last one's."""
-    states = (mapping(entry, "state") for entry in mappings(status, "containerStatuses"))
-    ends = [mapping(state, "terminated") for state in states if mapping(state, "terminated")]
-    if not ends:
-        return None, None
-    never = datetime.max.replace(tzinfo=UTC)
-    ends.sort(key=lambda end: instant(end, "finishedAt") or never)
-    codes = [number(end, "exitCode") for end in ends]
-    return instant(ends[-1], "finishedAt"), next((code for code in codes if code), codes[-1])
-
-
-def _pod_gpus(spec: Json) -> int:
-    """GPUs the scheduler sets aside: the sum of the containers, or an init container's where that is more."""
-    needs = [_container_gpus(container) for container in mappings(spec, "containers")]
-    first = [_container_gpus(container) for container in mappings(spec, "initContainers")]
-    return max(sum(needs), max(first, default=0))
-
-
-def _container_gpus(container: Json) -> int:
-    # Of an extended resource request and limit are equal, and the limit is the one people write.
-    return whole(mapping(mapping(container, "resources"), "limits"), marks.GPU_RESOURCE)
 
 
 def _event(raw: Json, meta: Json, now: datetime) -> EventShape:
@@ -219,7 +155,7 @@ def _namespace(raw: Json, meta: Json) -> NamespaceShape:
 
 _SHAPES: dict[Kind, Callable[[Json, Json], Shape]] = {
     "nodes": _node,
-    "pods": _pod,
+    "pods": pod,
     "poddisruptionbudgets": _budget,
     "leases": _lease,
     "namespaces": _namespace,

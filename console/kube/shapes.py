@@ -13,6 +13,7 @@ from typing import Literal
 
 Kind = Literal["nodes", "pods", "events", "poddisruptionbudgets", "leases", "namespaces"]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+ClassWish = Literal["", "required", "preferred", "refused"]  # of preemptible nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,10 @@ class PodShape:
 
     `grace_seconds` is what it asks for in its spec (Kubernetes' default 30); `deletion_grace` what a running deletion gives it.
     `exit_code` is that of the container that failed first, else of the one that ended last; None while none has ended.
-    `last_checkpoint` is the tenant's word: clamp it before deciding by it.
+    Where a Deployment or a RayJob stands behind it, that is the owner: what a person started. `last_checkpoint` is the tenant's
+    word: clamp it before deciding by it. So are `checkpoint_seconds` and `checkpoint_bytes`, the length and size of a save, held
+    to what can be. `why` says why it does not run (the scheduler's words, or what its container waits for), `disrupted` for whose
+    sake it was ended, where that was not its own.
     """
 
     uid: str
@@ -91,6 +95,12 @@ class PodShape:
     gpus: int
     prefers: Mapping[str, str]
     finalizers: tuple[str, ...]
+    wish: ClassWish = ""
+    why: str = ""
+    waits_since: datetime | None = None
+    disrupted: str = ""
+    checkpoint_seconds: float | None = None
+    checkpoint_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
