@@ -200,25 +200,63 @@ class Node(Revised):
         return self.ready is True and not self.draining and not self.startup_pending
 
 
+class Workload(Revised):
+    """What a person started: the owner of pods, or a bare pod (kind Pod). Its revision is that of the last change to its pods.
+
+    It outlives its pods for a day, so that a job that is gone is said to be gone. DaemonSets and mirror pods have none: they
+    belong to the node.
+    """
+
+    lock_rank = 50
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="workloads")
+    namespace = models.CharField(max_length=63)
+    kind = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    first_seen_at = models.DateTimeField()
+    gone_at = models.DateTimeField(null=True)  # since when it has no pod
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster", "revision"], name="workload_cluster_revision"),
+            models.Index(fields=["cluster", "-first_seen_at", "-id"], name="workload_cluster_seen"),
+            models.Index(fields=["gone_at"], name="workload_gone", condition=models.Q(gone_at__isnull=False)),
+        ]
+        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "kind", "name"], name="workload_once")]
+
+
 class Pod(models.Model):
-    """A pod on a node, as far as drains, victims and pages need it. Not shown by itself, so it has no revision."""
+    """A pod on a node, or one that waits for a GPU node, as far as drains, victims and pages need it.
+
+    Not shown by itself, so it has no revision: its workload has.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
+    workload = models.ForeignKey(Workload, null=True, on_delete=models.SET_NULL, related_name="pods")
     uid = models.CharField(max_length=64)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    node_name = models.CharField(max_length=253)
+    node_name = models.CharField(max_length=253)  # empty while it waits for one
     phase = models.CharField(max_length=16)
     owner_kind = models.CharField(max_length=63, blank=True)
     owner_name = models.CharField(max_length=253, blank=True)
     daemonset = models.BooleanField(default=False)
     mirror = models.BooleanField(default=False)
+    gpus = models.PositiveIntegerField(default=0)
+    wish = models.CharField(max_length=9, blank=True)  # of preemptible nodes: see kube.shapes.ClassWish
     grace_seconds = models.PositiveIntegerField(default=30)
     started_at = models.DateTimeField(null=True)
     last_checkpoint = models.DateTimeField(null=True)  # tenants' word, clamped to [started_at, seen]
+    checkpoint_seconds = models.FloatField(null=True)  # tenants' word on one save, and on its size
+    checkpoint_bytes = models.BigIntegerField(null=True)
+    why = models.CharField(max_length=500, blank=True)  # why it does not run, in Kubernetes' words
+    waits_since = models.DateTimeField(null=True)
     deleting_since = models.DateTimeField(null=True)
     finished = models.BooleanField(default=False)
+    exit_code = models.IntegerField(null=True)
+    disrupted = models.CharField(max_length=63, blank=True)  # for whose sake it was ended, where that was not its own
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "node_name"], name="pod_cluster_node")]

@@ -49,11 +49,19 @@ class PodView:
     owner_name: str
     daemonset: bool
     mirror: bool
+    gpus: int
+    wish: str
     grace_seconds: int
     started_at: datetime | None
     last_checkpoint: datetime | None
+    checkpoint_seconds: float | None
+    checkpoint_bytes: int | None
+    why: str
+    waits_since: datetime | None
     deleting_since: datetime | None
     finished: bool
+    exit_code: int | None
+    disrupted: str
 
 
 class NodeNews(Enum):
@@ -116,11 +124,19 @@ def pod_view(shape: PodShape) -> PodView:
         owner_name=shape.owner_name,
         daemonset=shape.daemonset,
         mirror=shape.mirror,
+        gpus=shape.gpus,
+        wish=shape.wish,
         grace_seconds=max(0, shape.grace_seconds),
         started_at=shape.started_at,
         last_checkpoint=shape.last_checkpoint.replace(second=0, microsecond=0) if shape.last_checkpoint else None,
+        checkpoint_seconds=shape.checkpoint_seconds,
+        checkpoint_bytes=shape.checkpoint_bytes,
+        why=shape.why[:500],
+        waits_since=shape.waits_since,
         deleting_since=deleting_since,
         finished=shape.finished,
+        exit_code=shape.exit_code,
+        disrupted=shape.disrupted[:63],
     )
 
 

@@ -30,7 +30,7 @@ from console.sync import errands
 from console.sync.errands import Errand, LastProof
 from console.sync.room import KINDS, Item, Room, Trouble, listed
 from console.sync.shifts import LEASE as WATCH
-from console.sync.watcher import FIELDS, is_of_use
+from console.sync.watcher import is_of_use
 from console.sync.writer import MOST, enter, write
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ def _fail(room: Room, cluster: Cluster, kind: Kind, sentence: str) -> None:
 async def _list(connection: Connection, kind: Kind) -> tuple[Listing, float]:
     try:
         async with asyncio.timeout(LIST_LIMIT), Kube(connection) as kube:
-            return await kube.list(kind, fields=FIELDS.get(kind)), kube.clock_offset
+            return await kube.list(kind), kube.clock_offset
     except TimeoutError as error:
         raise Unreachable(f"The list of {kind} takes longer than {LIST_LIMIT} s.") from error
 

@@ -30,9 +30,6 @@ from console.sync.writer import MOST, enter, write
 
 log = logging.getLogger(__name__)
 
-# Only pods that have a node concern us; the API server leaves the others out.
-FIELDS: dict[Kind, str] = {"pods": "spec.nodeName!="}
-
 # Items that may wait for the writer before the followers are held back.
 INBOX = 5000
 
@@ -63,7 +60,7 @@ class ClusterWatch:
             group.create_task(self._write(kube, room, group))
 
     async def _read(self, kube: Kube, kind: Kind, floor: str) -> None:
-        async with aclosing(follow(kube, kind, fields=FIELDS.get(kind))) as signals:
+        async with aclosing(follow(kube, kind)) as signals:
             async for signal in signals:
                 for item in items(kind, signal, self._clock(), floor):
                     if is_of_use(item):

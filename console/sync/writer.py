@@ -64,7 +64,7 @@ def _apply(made: Change, room: Room, news: Sequence[Seen | Complete], found: con
     # Where a pod was is asked before and after: an Event may tell of one that goes, or that comes, in this batch.
     pods_told = ingest.pod_uids([*room.orphans.values(), *events])
     places = ingest.places(made, cluster, pods_told)
-    ended = pods.apply(cluster, by_kind["pods"], _version(kinds, "pods"), room.clock_offset)
+    ended = pods.apply(made, cluster, by_kind["pods"], _version(kinds, "pods"), room.clock_offset)
     places |= ingest.places(made, cluster, pods_told - places.keys())
     _tell_capacity(made, cluster, seen_nodes, ended)
     if seen_nodes.changed:

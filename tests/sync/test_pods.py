@@ -6,7 +6,7 @@ import pytest
 
 from console.capacity.services import PodEnd
 from console.clusters.models import Pod
-from console.sync import writer
+from console.sync import pods, writer
 from tests.sync.world import NOON, Line, pod
 
 
@@ -62,11 +62,31 @@ def test_a_whole_life_in_one_batch_is_one_end_and_no_row(line: Line, ends: list[
     assert not Pod.objects.exists()
 
 
-def test_a_pod_without_a_node_is_nobodys_business(line: Line) -> None:
-    line.write(*line.seen(pod(node_name="", phase="Pending"), type_="ADDED"))
+def test_a_pod_without_a_node_is_kept_where_it_waits_for_gpus(line: Line, ends: list[PodEnd]) -> None:
+    """With the scheduler's words. One without GPUs is somebody else's. One that is deleted while it waits never ran."""
+    line.write(*line.seen(pod("web", node_name="", phase="Pending", gpus=0), type_="ADDED"))
     assert not Pod.objects.exists()
-    line.write(*line.seen(pod(version=21)))
-    assert Pod.objects.get().node_name == "gpu-preemptible-dp-a"
+    why = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    waiting = pod(node_name="", phase="Pending", started_at=None, why=why, waits_since=NOON, version=21)
+    aimed = pod("aimed", node_name="", phase="Pending", gpus=0, wish="required", version=22)
+    line.write(*line.seen(waiting, aimed, type_="ADDED"))
+    assert set(Pod.objects.values_list("name", "why")) == {("train-0", why), ("aimed", "")}
+    line.write(*line.seen(pod("aimed", node_name="", version=23), type_="DELETED"))
+    line.write(*line.seen(pod(version=24)))
+    assert list(Pod.objects.values_list("node_name", "why")) == [("gpu-preemptible-dp-a", "")]
+    assert ends == []
+
+
+def test_a_long_queue_is_kept_up_to_a_bound_and_who_gets_a_node_is_kept_all_the_same(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pods, "MOST_WAITING", 3)
+    queue = [pod(f"job-{n}", node_name="", phase="Pending") for n in range(5)]
+    line.write(*line.listed("pods", queue[:2]))
+    line.write(*line.listed("pods", queue, version=101))
+    assert Pod.objects.count() == 3
+    line.write(*line.seen(pod("job-4", version=102)))
+    assert Pod.objects.count() == 4
 
 
 def test_a_checkpoint_from_the_future_is_held_to_now(line: Line) -> None:
