@@ -6,6 +6,7 @@ and number box stand around these parts and read the `data-*` attributes. Nodes 
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 
 from django.template.loader import render_to_string
@@ -28,14 +29,43 @@ def render_panel(picture: Picture) -> str:
     return format_html_join("", '<div data-part="{}">{}</div>', parts(picture).items())
 
 
+@dataclass(frozen=True)
+class Alarm:
+    """What is wrong, in a few words for the tab's title, and how its icon looks: amber, red, or as ever."""
+
+    says: str
+    look: str
+
+
+def alarm(picture: Picture) -> Alarm:
+    """The most urgent first; nothing where all is well. To wait for capacity is not wrong."""
+    states = Counter(line.state for line in picture.lines)
+    sick, draining = states["sick"] + states["lost"], states["draining"]
+    red = [f"{sick} not Ready"] if sick else []
+    if picture.cluster.unreachable_since:
+        red.insert(0, "Kubernetes unreachable")
+    amber = [f"{draining} draining"] if draining else []
+    return Alarm(", ".join(red + amber), "red" if red else "amber" if amber else "")
+
+
+def _alarm(picture: Picture) -> SafeString:
+    found = alarm(picture)
+    return format_html('<span data-alarm="{}" data-look="{}"></span>', found.says, found.look)
+
+
 def _figure(picture: Picture) -> SafeString:
     found = picture.difference
     return format_html("<b>{}</b> allocated of <span data-want>{}</span> desired", found.allocated, found.desired)
 
 
+def gauge_end(picture: Picture) -> int:
+    """GPUs at the right end of the gauge, for the slider that lies over it."""
+    return gauge.scale(picture.difference.desired, picture.difference.allocated, picture.step, picture.quota)
+
+
 def _gauge(picture: Picture) -> SafeString:
     found, step = picture.difference, picture.step
-    end = gauge.scale(found.desired, found.allocated, step, picture.quota)
+    end = gauge_end(picture)
     low, high = sorted((found.desired, found.allocated))
     level = min(found.allocated + found.joining + picture.offer.could_give_gpus, end)
     return _template(
@@ -143,6 +173,7 @@ def _template(name: str, **found: object) -> SafeString:
 
 
 PARTS: dict[str, Callable[[Picture], SafeString]] = {
+    "alarm": _alarm,
     "status": _status,
     "facts": _facts,
     "note": _note,

@@ -18,6 +18,7 @@ class NavItem:
     title: str
     href: str
     current: bool
+    key: str  # after g, on the keyboard
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def shell(request: HttpRequest) -> dict[str, Shell]:
     actor: Actor = getattr(request, "actor", Actor())
     if not actor.has_any_role:
         return {"shell": Shell(actor.name if actor.signed_in else "", (), None)}
-    nav = [NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/"))]
+    nav = [NavItem("Clusters", "/", request.path == "/" or request.path.startswith("/clusters/"), "c")]
     if actor.fleet_operator:
-        nav.append(NavItem("Capacity", "/capacity", request.path == "/capacity" or request.path.startswith("/capacity/")))
+        here = request.path == "/capacity" or request.path.startswith("/capacity/")
+        nav.append(NavItem("Capacity", "/capacity", here, "p"))
     return {"shell": Shell(actor.name, tuple(nav), switch(Automation.objects.first(), actor), came_from(request))}
 
 

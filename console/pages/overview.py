@@ -53,6 +53,8 @@ class Opened:
             "now": self.now,
             "tab": tab,
             "parts": panels.parts(self.picture),
+            "gauge_end": panels.gauge_end(self.picture),
+            "alarm": panels.alarm(self.picture),
             "step": self.picture.step,
             "node_count": len(self.picture.lines),
             "may_operate": self.may_operate,

@@ -13,6 +13,7 @@ from console.accounts.models import Role
 from console.capacity.drawing.gauge import percent
 from console.capacity.drawing.money import amount
 from console.capacity.models import Pool
+from console.capacity.panels import Alarm
 from console.clusters.access import visible
 from console.clusters.models import Cluster, ComputeClass, Node
 from console.clusters.queries import FREE, Price, alive_gpus, prices
@@ -69,6 +70,11 @@ class Fleet:
     @property
     def trouble(self) -> int:
         return sum(row.trouble for row in self.every)
+
+    @property
+    def alarm(self) -> Alarm:
+        """For the tab's title and icon."""
+        return Alarm(f"{self.trouble} need{'s' if self.trouble == 1 else ''} a look", "red") if self.trouble else Alarm("", "")
 
     @property
     def regions(self) -> int:

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, modes, moved, probes, views
+from console.pages import actions, capacity, create, drills, modes, moved, probes, search, views
 
 urlpatterns = [
     path("healthz", probes.alive, name="healthz"),
     path("readyz", probes.ready, name="readyz"),
     path("static/<slug:version>/<path:path>", moved.static_file, name="moved_static_file"),
     path("", views.clusters, name="clusters"),
+    path("search", search.search, name="search"),
     path("automation", actions.automation, name="automation"),
     path("capacity", capacity.capacity, name="capacity"),
     path("capacity/parts", capacity.parts, name="capacity_parts"),

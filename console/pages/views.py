@@ -22,7 +22,7 @@ from console.timeline.queries import heads
 @require_safe
 def clusters(request: HttpRequest) -> HttpResponse:
     found = queries.fleet(actor_of(request), request.GET.get("q", ""), request.GET.get("show", ""), timezone.now())
-    return render(request, "pages/clusters.html", {"fleet": found})
+    return render(request, "pages/clusters.html", {"fleet": found, "alarm": found.alarm})
 
 
 @signed_in

@@ -77,7 +77,7 @@ export const keepChart = (card) => {
     data.marks.push({ at: row.dataset.at, what: row.querySelector("b.mono")?.textContent ?? "", id: +row.dataset.id });
     soon();
   });
-  addEventListener("halftide:theme", () => setTimeout(redraw));
+  addEventListener("halftide:theme", redraw);
   setInterval(() => { if (data && !document.hidden) redraw(); }, 30000);
   new IntersectionObserver((seen, observer) => {
     if (!seen.some((one) => one.isIntersecting)) return;

@@ -41,6 +41,7 @@ export const setLight = (name, from = serverNow(), says = "") => {
   if (state !== name) since = from;
   [state, title] = [name, says];
   draw();
+  document.dispatchEvent(new CustomEvent("halftide:light", { detail: name }));
 };
 
 let heard = line?.dataset.heard ? Date.parse(line.dataset.heard) : null;

@@ -1,5 +1,9 @@
-// On every page: menus close when one looks elsewhere; times are shown relative, with the exact one on hover.
+// On every page: menus close when one looks elsewhere, times are relative with the exact one on hover, keys, search and help.
+import { keepAlarm } from "./alarm.js";
+import { keepHelp } from "./help.js";
+import { keepPalette } from "./palette.js";
 import { keepTimes } from "./times.js";
+import { keepWays } from "./ways.js";
 
 const menus = () => document.querySelectorAll("details[data-menu][open]");
 document.addEventListener("click", (event) => {
@@ -13,3 +17,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 keepTimes(document);
+keepAlarm();
+keepPalette();
+keepWays();
+keepHelp();

@@ -14,4 +14,11 @@
     try { localStorage.setItem("theme", root.dataset.theme); } catch { /* this page only */ }
     tell();
   });
+  let before = null; // paper is light, also for what a script has drawn
+  addEventListener("beforeprint", () => { before = root.dataset.theme ?? ""; root.dataset.theme = "light"; tell(); });
+  addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    tell();
+  });
 })();
