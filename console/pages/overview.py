@@ -89,12 +89,16 @@ def node_rows(lines: Sequence[Line]) -> list[str]:
     return [render_node(line) for line in lines]
 
 
+def number_of(typed: str) -> int:
+    """A page's number as it came in an address; nonsense is the first."""
+    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+
+
 def nodes_page(drawn: Picture, typed: str, node: str) -> dict[str, Any]:
     """One page of the nodes: the one with the node of that key, or the one typed. Nonsense is the first, too far is the last."""
     last = max(0, len(drawn.lines) - 1) // NODES_PAGE
     at = next((index for index, line in enumerate(drawn.lines) if line.key == node), None)
-    asked = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
-    number = min(asked, last) if at is None else at // NODES_PAGE
+    number = min(number_of(typed), last) if at is None else at // NODES_PAGE
     rows = node_rows(drawn.lines[number * NODES_PAGE : (number + 1) * NODES_PAGE])
     return {"nodes": rows, "pages": range(last + 1) if last else (), "page": number}
 

@@ -1,9 +1,13 @@
-"""The clusters list: seven queries, whether there is one cluster or a thousand."""
+"""The clusters list: seven queries, whether there is one cluster or a thousand, and at most a page of them drawn.
+
+The counts above the table are of all; the newest entry is read only for the rows that are shown.
+"""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Count, Q
@@ -21,6 +25,7 @@ from console.timeline.models import Entry
 from console.timeline.queries import newest_of_each
 from console.timeline.rows import ICONS
 
+PAGE = 100  # rows shown at once
 STALE_AFTER = timedelta(seconds=30)  # as the light of the cluster's own page
 STANDARD, PREEMPTIBLE = ComputeClass.STANDARD.value, ComputeClass.PREEMPTIBLE.value
 
@@ -33,10 +38,10 @@ class Row:
     cost: Decimal
     saved: Decimal
     waiting_since: datetime | None
-    last: Entry | None
-    icon: str
     filled: str  # shares of the scale that all bars have in common
     asked: str
+    last: Entry | None = None
+    icon: str = ""
 
     @property
     def cost_text(self) -> str:
@@ -53,9 +58,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Fleet:
-    """All clusters one may see; `rows` are those that match, the counts are of all."""
+    """All clusters one may see; `rows` are a page of the `matching` ones, the other counts are of all."""
 
     rows: tuple[Row, ...]
+    matching: int
+    page: int
     every: tuple[Row, ...]
     scale: int
     find: str
@@ -70,6 +77,16 @@ class Fleet:
     @property
     def trouble(self) -> int:
         return sum(row.trouble for row in self.every)
+
+    @property
+    def pages(self) -> range:
+        """Numbers of pages; none where one page holds all."""
+        return range(-(-self.matching // PAGE)) if self.matching > PAGE else range(0)
+
+    @property
+    def asked(self) -> str:
+        """This list as it stands in an address."""
+        return urlencode({"q": self.find, "show": self.show, "page": self.page})
 
     @property
     def alarm(self) -> Alarm:
@@ -101,21 +118,27 @@ class Fleet:
         return amount(sum((row.saved for row in self.every), Decimal(0)))
 
 
-def fleet(actor: Actor, find: str, show: str, now: datetime) -> Fleet:
+def fleet(actor: Actor, find: str, show: str, page: int, now: datetime) -> Fleet:
     """What the actor may see, with `find` in name, region, type or project, and `show` all, waiting or trouble."""
     clusters = list(visible(actor).order_by("name", "pk"))
-    last, price, alive = newest_of_each(cluster.stream for cluster in clusters), prices(now), alive_gpus(clusters)
+    price, alive = prices(now), alive_gpus(clusters)
     sick = _not_ready(clusters)
     waits = {(pool.region_id, pool.gpu_type_id): pool.waiting_since for pool in Pool.objects.all()}
     scale = max([8, *(max(one.desired_preemptible_gpus, one.allocated_preemptible_gpus) for one in clusters)])
-    every = tuple(
-        _row(one, price.get(one.gpu_type_id, FREE), alive, sick, waits, last.get(one.stream), scale, now) for one in clusters
-    )
+    every = tuple(_row(one, price.get(one.gpu_type_id, FREE), alive, sick, waits, scale, now) for one in clusters)
     word = find.strip().lower()
-    rows = tuple(row for row in every if _matches(row, word) and _belongs(row, show))
+    matching = [row for row in every if _matches(row, word) and _belongs(row, show)]
+    number = min(page, max(0, len(matching) - 1) // PAGE)
+    rows = _with_last(matching[number * PAGE : (number + 1) * PAGE])
     may_create = Role.ADMIN in (actor.everywhere, *actor.roles.values())
     several = len({one.project_id for one in clusters}) > 1
-    return Fleet(rows, every, scale, find, show, may_create, several)
+    return Fleet(rows, len(matching), number, every, scale, find, show, may_create, several)
+
+
+def _with_last(rows: list[Row]) -> tuple[Row, ...]:
+    last = newest_of_each(row.cluster.stream for row in rows)
+    found = [(row, last.get(row.cluster.stream)) for row in rows]
+    return tuple(replace(row, last=one, icon=ICONS[Entry.Severity(one.severity)]) if one else row for row, one in found)
 
 
 def _matches(row: Row, word: str) -> bool:
@@ -140,7 +163,6 @@ def _row(
     alive: dict[tuple[UUID, str], int],
     sick: Counter[object],
     waits: dict[tuple[str, str], datetime | None],
-    last: Entry | None,
     scale: int,
     now: datetime,
 ) -> Row:
@@ -153,8 +175,6 @@ def _row(
         cost=standard * price.on_demand + preemptible * price.preemptible,
         saved=preemptible * (price.on_demand - price.preemptible),
         waiting_since=waits.get((cluster.region_id, cluster.gpu_type_id)) if desired > allocated else None,
-        last=last,
-        icon=ICONS[Entry.Severity(last.severity)] if last else "",
         filled=percent(min(allocated, desired) if desired else allocated, scale),
         asked=percent(max(0, desired - allocated), scale),
     )

@@ -15,6 +15,7 @@ urlpatterns = [
     path("capacity/parts", capacity.parts, name="capacity_parts"),
     path("capacity/would", capacity.would, name="capacity_would"),
     path("capacity/quota", capacity.quota, name="quota"),
+    path("clusters/parts", views.clusters_parts, name="clusters_parts"),
     path("clusters/new", create.new_cluster, name="new_cluster"),
     path("clusters/new/preview", create.preview, name="new_cluster_preview"),
     path("clusters/<uuid:cluster_id>", views.overview, name="cluster"),

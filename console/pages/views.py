@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -17,12 +18,33 @@ from console.pages import queries
 from console.pages.asking import actor_of
 from console.timeline.queries import heads
 
+CLUSTERS_PARTS = ("alarm", "size", "facts", "shows", "rows")
+
 
 @signed_in
 @require_safe
 def clusters(request: HttpRequest) -> HttpResponse:
-    found = queries.fleet(actor_of(request), request.GET.get("q", ""), request.GET.get("show", ""), timezone.now())
-    return render(request, "pages/clusters.html", {"fleet": found, "alarm": found.alarm})
+    found, now = _fleet(request), timezone.now()
+    context = {"fleet": found, "alarm": found.alarm, "parts": _clusters_parts(found), "now": now}
+    return render(request, "pages/clusters.html", context)
+
+
+@signed_in
+@require_safe
+def clusters_parts(request: HttpRequest) -> JsonResponse:
+    """What may have changed on the list since it was drawn, as the page drew it. The page asks each five seconds."""
+    return JsonResponse({"at": timezone.now().isoformat(), "parts": _clusters_parts(_fleet(request))})
+
+
+def _fleet(request: HttpRequest) -> queries.Fleet:
+    asked = request.GET
+    return queries.fleet(
+        actor_of(request), asked.get("q", ""), asked.get("show", ""), page.number_of(asked.get("page", "")), timezone.now()
+    )
+
+
+def _clusters_parts(found: queries.Fleet) -> dict[str, str]:
+    return {name: render_to_string(f"pages/_clusters_{name}.html", {"fleet": found}) for name in CLUSTERS_PARTS}
 
 
 @signed_in

@@ -128,7 +128,7 @@ def test_the_title_and_the_icon_say_what_is_wrong_without_asking_anybody(desk: D
     desk.send([desk.panel()])
     expect(page).to_have_title("● 1 draining – aurora-train · Halftide")
     assert "icon-amber" in (page.get_attribute("link[rel=icon]", "href") or "")
-    desk.cluster.drains.update(state="removed", ended_at=timezone.now())
+    desk.cluster.drains.update(state="removed")
     desk.send([desk.panel()])
     expect(page).to_have_title("aurora-train · Halftide")
     assert [url for url, _ in desk.requests if "icon" not in url] == []

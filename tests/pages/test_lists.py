@@ -1,6 +1,7 @@
 """Which rows stand where: the strip, the nodes table, and a timeline that is paged by place."""
 
 import re
+import uuid
 from datetime import timedelta
 
 from django.test import Client
@@ -8,7 +9,8 @@ from django.utils import timezone
 
 from console.capacity.drawing.lines import lines
 from console.capacity.models import Pool
-from console.clusters.models import ComputeClass, Machine
+from console.clusters.models import Cluster, ComputeClass, Machine
+from console.timeline.models import Stream
 from tests.pages import world
 
 ROW = re.compile(r'<li class="ev[^"]*" id="e(\d+)"')
@@ -103,3 +105,36 @@ def test_a_cell_leads_to_the_page_of_nodes_that_has_its_row(pool: Pool, vic: Cli
     rows = vic.get(address).content.decode()
     assert f'<tr id="node-{machine.pk.hex}"' in rows
     assert rows.count('<tr id="node-') == 20
+
+
+def test_the_clusters_list_is_kept_fresh_by_parts_that_are_those_of_the_page(pool: Pool, vic: Client) -> None:
+    cluster = world.a_cluster(pool)
+    page = vic.get("/", {"q": "aurora"}).content.decode()
+    (address,) = re.findall(r'data-polled="([^"]+)"', page)
+    address = address.replace("&amp;", "&")
+    for html in vic.get(address).json()["parts"].values():
+        assert html in page
+    world.an_entry(cluster, "something new happened")
+    world.a_node(cluster, "gpu-preemptible-dp-1", ready=False)
+    parts = vic.get(address).json()["parts"]
+    assert "something new happened" in parts["rows"]
+    assert 'data-alarm="1 needs a look"' in parts["alarm"]
+    world.a_cluster(pool, "borealis-eval", "borealis")
+    assert "borealis" not in str(vic.get("/clusters/parts").json())
+
+
+def test_a_thousand_clusters_are_counted_whole_and_shown_a_page_at_a_time(pool: Pool, ada: Client) -> None:
+    example = world.a_cluster(pool, "c-000")
+    Stream.objects.bulk_create(Stream(pk=uuid.UUID(int=number), kind=Stream.Kind.CLUSTER) for number in range(1, 1000))
+    columns = {field.attname: getattr(example, field.attname) for field in Cluster._meta.concrete_fields}
+    Cluster.objects.bulk_create(
+        Cluster(**{**columns, "id": uuid.UUID(int=number), "name": f"c-{number:03d}"}) for number in range(1, 1000)
+    )
+    page = ada.get("/").content.decode()
+    assert "1000 clusters in 1 region" in page
+    assert page.count('class="name" href="/clusters/') == 100
+    last = ada.get("/", {"page": "9"}).content.decode()
+    assert "c-999" in last
+    assert "c-000" not in last
+    assert ada.get("/", {"page": "77777"}).content.decode().count('class="name" href="/clusters/') == 100
+    assert 'aria-label="Pages of clusters"' not in ada.get("/", {"q": "c-00"}).content.decode()
