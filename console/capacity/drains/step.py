@@ -169,8 +169,10 @@ def _observed(fate: Fate, pod: PodView | None, cause: str, now: datetime) -> Fat
             grace,
             Verdict.BUDGET_OVERRIDDEN if overridden else Verdict.STOPPING,
         )
-    if pod.finished:
+    if pod.finished and pod.exit_code is not None:
         return verdicts.ended(fate, pod.ended_at or now, pod.exit_code)
+    if pod.finished:  # called Failed by somebody else, as of a node that is gone or shut down: nobody saw how it ended
+        return verdicts.vanished(fate, pod.ended_at or now)
     return replace(fate, last_checkpoint=pod.last_checkpoint or fate.last_checkpoint)
 
 
