@@ -301,3 +301,24 @@ def test_a_machine_that_becomes_a_node_after_all_is_drained_as_one_and_never_cou
     assert Node.objects.get().draining
     cluster.refresh_from_db()
     assert cluster.allocated_preemptible_gpus == 0
+
+
+def test_a_notice_between_the_last_look_and_the_release_of_the_lease_does_not_wait_for_the_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own hint finds the lease taken (aws/aws-node-termination-handler#310: the last of ten notices came too late)."""
+    cluster = fleet("node-1", "node-2")
+    api = Api({"node-1": world(Pod("a", stops_after=20)), "node-2": world(Pod("b", stops_after=20))})
+    begin(cluster, "node-1")
+    release, late = leases.release, []
+
+    def release_after_a_notice(held: leases.Held) -> None:
+        if not late:
+            late.append(begin(cluster, "node-2"))
+        release(held)
+
+    monkeypatch.setattr(leases, "release", release_after_a_notice)
+    api.drive(cluster)
+    [drain] = late
+    drain.refresh_from_db()
+    assert drain.state == State.TERMINATING

@@ -118,6 +118,23 @@ def test_the_intent_is_committed_before_the_provider_is_asked(pool: Pool, provid
     assert not any(inside for _, inside in seen)
 
 
+def test_a_wish_between_the_last_look_and_the_release_of_the_lease_does_not_wait_for_the_sweep(
+    pool: Pool, provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = a_cluster(pool, standard=8)
+    release, late = leases.release, []
+
+    def release_after_a_wish(held: leases.Held) -> None:
+        if not late:
+            late.append(ask(cluster, desired_preemptible_gpus=8))
+            wake([pool.pk])
+        release(held)
+
+    monkeypatch.setattr(leases, "release", release_after_a_wish)
+    assert run()
+    assert len(provider.orders) == 2
+
+
 def test_an_unclear_launch_is_looked_up_and_never_becomes_two(pool: Pool, provider: FakeProvider, run: Run, clock: Clock) -> None:
     """The provider times out but did create; the next cycle launches again (kubernetes/kubernetes#43709)."""
     a_cluster(pool, standard=32)
@@ -131,6 +148,31 @@ def test_an_unclear_launch_is_looked_up_and_never_becomes_two(pool: Pool, provid
     assert states() == [State.BOOTING] * 4
     assert len(provider.orders) == 4
     assert provider.most == 4
+
+
+def test_an_unclear_launch_is_not_sent_again_before_it_could_be_looked_up(
+    pool: Pool, provider: FakeProvider, run: Run, clock: Clock
+) -> None:
+    """Else only the provider's memory stands between it and a second machine (kubernetes/autoscaler#687)."""
+    a_cluster(pool, standard=8)
+    provider.swallow = {"launch"}
+    run()
+
+    def deaf(verb: str) -> None:
+        if verb == "look_up":
+            raise Unclear("no answer")
+
+    provider.before, provider.swallow = deaf, set()
+    clock.passes(seconds=1)
+    run()
+    assert (len(provider.orders), states()) == (1, [State.ASKED])
+    pool.refresh_from_db()
+    assert pool.due_at is not None
+    assert pool.due_at <= clock.now + timedelta(seconds=1)
+    provider.before = lambda verb: None
+    clock.passes(seconds=1)
+    run()
+    assert (len(provider.orders), states()) == (1, [State.BOOTING])
 
 
 def test_an_unclear_launch_that_never_happened_is_sent_again_with_its_token(

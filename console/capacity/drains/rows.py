@@ -10,6 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from console.capacity.drains.changes import stop_drain, take_back
 from console.capacity.drains.entries import say
@@ -35,9 +36,17 @@ def due(cluster_id: UUID, now: datetime) -> list[Drain]:
 
     Those of a cluster that is only observed wait until somebody lets Halftide act again.
     """
-    rows = Drain.objects.filter(cluster=cluster_id, cluster__mode=Cluster.Mode.ACT, due_at__lte=now)
-    rows = rows.select_related("machine").prefetch_related("verdicts")
+    rows = _due(cluster_id, now).select_related("machine").prefetch_related("verdicts")
     return list(rows.order_by("due_at", "pk")[:AT_ONCE])
+
+
+def is_due(cluster_id: UUID, now: datetime) -> bool:
+    """Whether a cluster has such drains."""
+    return _due(cluster_id, now).exists()
+
+
+def _due(cluster_id: UUID, now: datetime) -> QuerySet[Drain]:
+    return Drain.objects.filter(cluster=cluster_id, cluster__mode=Cluster.Mode.ACT, due_at__lte=now)
 
 
 def view_of(row: Drain) -> DrainView:

@@ -69,17 +69,27 @@ class _Run:
         # One thread and so one connection for everything this run reads and writes, which ends with it.
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="drains")
         self.slots = asyncio.Semaphore(IN_FLIGHT)
+        self.until = monotonic() + NO_NEW_ROUND
 
     async def run(self) -> None:
         try:
             async with asyncio.timeout(STOP):
-                owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4()}"
-                held = await self.db(leases.take, LEASE, self.cluster_id, owner, LEASE_SECONDS)
-                if held is not None:
-                    await self._under(held)
+                while await self._turn():
+                    continue
         finally:
             self.thread.submit(_close_database)
             self.thread.shutdown()
+
+    async def _turn(self) -> bool:
+        """Take the lease and go through rounds. True where another turn is wanted at once: a drain fell due after the last look,
+        and the run that its hint began found the lease still taken.
+        """
+        owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4()}"
+        held = await self.db(leases.take, LEASE, self.cluster_id, owner, LEASE_SECONDS)
+        if held is None:
+            return False
+        await self._under(held)
+        return monotonic() < self.until and await self.db(drain_rows.is_due, self.cluster_id, self.clock())
 
     async def db(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.thread, partial(work, *args, **kwargs))
@@ -103,12 +113,11 @@ class _Run:
             await self.db(leases.renew, held)
 
     async def _rounds(self, held: Held) -> None:
-        until = monotonic() + NO_NEW_ROUND
         rows = await self.db(drain_rows.due, self.cluster_id, self.clock())
         if not rows:
             return
         async with self.doors(await self.db(keys_of, self.cluster_id)) as doors:
-            while rows and monotonic() < until:
+            while rows and monotonic() < self.until:
                 await self._round(held, doors, rows)
                 rows = await self.db(drain_rows.due, self.cluster_id, self.clock())
 

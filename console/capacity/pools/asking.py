@@ -24,6 +24,11 @@ class Heard:
     known: Mapping[UUID, Given | ProviderError | None]
     silence: str = ""
 
+    @property
+    def doubtful(self) -> set[UUID]:
+        """Tokens that were looked up in vain: the provider did not say whether they are there."""
+        return {token for token, found in self.known.items() if isinstance(found, ProviderError)}
+
 
 @dataclass(frozen=True)
 class Done:

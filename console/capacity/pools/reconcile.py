@@ -62,21 +62,30 @@ def reconcile_pool(
     clock: Callable[[], datetime] = timezone.now,
     dice: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311  (jitter, no secret)
 ) -> bool:
-    """Rounds until nothing more is wanted or the time is up. False where another run holds the pool, or took it over."""
-    held = leases.take(LEASE, pool_id, owner)
-    if held is None:
-        return False
-    run = Run(held, pool_id, open_provider, clock, dice)
+    """Rounds until nothing more is wanted or the time is up. False where another run holds the pool, or took it over.
+
+    What is wanted between the last look and the release finds the lease taken, so there is one more look after it.
+    """
     until = monotonic() + NO_NEW_ROUND
-    try:
-        while _round(run) and monotonic() < until:
-            leases.renew(held)
-    except LeaseLost:
-        log.warning("run_overtaken", extra={"pool": str(pool_id), "owner": owner})
-        return False
-    finally:
-        leases.release(held)
+    ran = False
+    while not ran or (monotonic() < until and PoolWake.objects.filter(pool=pool_id).exists()):
+        held = leases.take(LEASE, pool_id, owner)
+        if held is None:
+            return ran
+        try:
+            _rounds(Run(held, pool_id, open_provider, clock, dice), until)
+        except LeaseLost:
+            log.warning("run_overtaken", extra={"pool": str(pool_id), "owner": owner})
+            return False
+        finally:
+            leases.release(held)
+        ran = True
     return True
+
+
+def _rounds(run: Run, until: float) -> None:
+    while _round(run) and monotonic() < until:
+        leases.renew(run.held)
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,7 @@ def _decide(run: Run, heard: Heard, back: Collection[UUID]) -> Decided:
             timedelta(seconds=settings.GIVE_UP_AFTER),
         )
         applying.apply(made, pool, clusters, decided, machines)
-    orders = _orders(pool) if heard.state is not None and switch.on and _may_try(backoff, made.now) else []
+    orders = _orders(pool, heard) if heard.state is not None and switch.on and _may_try(backoff, made.now) else []
     return Decided(decided, orders, _ends(pool, heard), backoff, {view.id for view in views if view.blocked})
 
 
@@ -157,12 +166,16 @@ def _may_try(backoff: Backoff, now: datetime) -> bool:
     return backoff.next_try_at is None or now >= backoff.next_try_at
 
 
-def _orders(pool: Pool) -> list[Order]:
-    """Every launch that is committed and not confirmed by the provider, this round's and older ones, by their own tokens."""
+def _orders(pool: Pool, heard: Heard) -> list[Order]:
+    """Every launch that is committed and not confirmed by the provider, this round's and older ones, by their own tokens.
+
+    Not one whose look-up failed just now: it may be there, and is asked for again only where the provider says that it is not.
+    """
     asked = Machine.objects.filter(machines_of(pool)).filter(
         state=Machine.State.ASKED, cluster__status=Cluster.Status.READY, cluster__mode=Cluster.Mode.ACT
     )
-    return [applying.order(pool, machine) for machine in asked.order_by("asked_at", "pk")]
+    doubtful = heard.doubtful
+    return [applying.order(pool, machine) for machine in asked.order_by("asked_at", "pk") if machine.pk not in doubtful]
 
 
 def _ends(pool: Pool, heard: Heard) -> set[UUID]:
@@ -193,7 +206,7 @@ def _finish(run: Run, heard: Heard, decided: Decided, done: Done, wakes: Collect
             came = {order.cluster for order in decided.orders if isinstance(done.launched.get(order.token), Given)}
             known = [cluster for cluster in clusters.values() if cluster.pk not in decided.blocked]
             waits.record(made, known, waiting, came, pool.gpu_type.gpus_per_node, backoff.next_try_at)
-        unclear = bool(decided.ends) or any(isinstance(answer, Unclear) for answer in done.launched.values())
+        unclear = bool(decided.ends or heard.doubtful) or any(isinstance(answer, Unclear) for answer in done.launched.values())
         due_at = made.now + SILENT if heard.state is None else min(_due(pool, backoff, unclear, made.now))
         launched = sum(isinstance(answer, Given) for answer in done.launched.values())
         _write_pool(made, pool, heard, launched, backoff, due_at)
