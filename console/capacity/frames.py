@@ -5,7 +5,7 @@ doubled frames are harmless. A frame has a bounded number of rows; for more, the
 snapshot that is refused for its size would be asked for again without end (BlackBeltTechnology/pi-agent-dashboard#370).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -73,24 +73,44 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str, beside: bool = 
     if upto - after > STEP:
         return None
     cluster = Cluster.objects.select_related("region", "gpu_type", "project").get(pk=cluster_id)
-    span: dict[str, Any] = {"cluster": cluster, "revision__gt": after, "revision__lte": upto}
     entries = ledger.since(cluster.stream, after, upto, STEP)
-    drains = list(Drain.objects.filter(**span).prefetch_related("verdicts"))
-    machines = list(Machine.objects.filter(**span).values_list("pk", flat=True))
-    nodes = list(Node.objects.filter(**span).only("pk", "machine_id"))
-    gone = ledger.gone_since(cluster.stream, after, upto, STEP)
+    # Each revision is one row's, so where every one of them is an entry's, nothing else has changed and need be asked for.
+    others = _others(cluster, after, upto) if len(entries) < upto - after else Others()
     frame = Frame(upto, epoch, timezone.now())
     frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
-    frame.rows.extend(_tables(drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
-    if drains or machines or nodes or gone or cluster.revision > after or beside:
+    frame.rows.extend(_tables(others.drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
+    if others.any or cluster.revision > after or beside:
         drawn = picture.read(cluster, frame.at)
-        changed = {pk.hex for pk in machines} | {(node.machine_id or node.pk).hex for node in nodes}
-        _lines(frame, drawn, changed, gone)
+        _lines(frame, drawn, others.changed, others.gone)
         frame.rows.append(Row("panel", str(cluster.pk), upto, panels.render_panel(drawn)))
     return frame
 
 
-def _tables(drains: list[Drain], shown: set[UUID], now: datetime) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Others:
+    """What else changed on a stream: drains, machines and nodes by the keys of their lines, and what is gone."""
+
+    drains: Sequence[Drain] = ()
+    changed: Set[str] = frozenset()
+    gone: Sequence[Tombstone] = ()
+
+    @property
+    def any(self) -> bool:
+        return bool(self.drains or self.changed or self.gone)
+
+
+def _others(cluster: Cluster, after: int, upto: int) -> Others:
+    span: dict[str, Any] = {"cluster": cluster, "revision__gt": after, "revision__lte": upto}
+    machines = Machine.objects.filter(**span).values_list("pk", flat=True)
+    nodes = Node.objects.filter(**span).only("pk", "machine_id")
+    return Others(
+        list(Drain.objects.filter(**span).prefetch_related("verdicts")),
+        {pk.hex for pk in machines} | {(node.machine_id or node.pk).hex for node in nodes},
+        ledger.gone_since(cluster.stream, after, upto, STEP),
+    )
+
+
+def _tables(drains: Sequence[Drain], shown: set[UUID], now: datetime) -> Iterator[Row]:
     """The verdict tables of drains that changed, and of those whose entry is sent anew and comes with an empty slot."""
     known = {drain.pk for drain in drains}
     more = Drain.objects.filter(pk__in=shown - known).prefetch_related("verdicts") if shown - known else ()
@@ -98,7 +118,7 @@ def _tables(drains: list[Drain], shown: set[UUID], now: datetime) -> Iterator[Ro
         yield Row("drain", str(drain.pk), drain.revision, render_drain(drain, drain.verdicts.all(), now))
 
 
-def _lines(frame: Frame, drawn: Picture, changed: set[str], gone: list[Tombstone]) -> None:
+def _lines(frame: Frame, drawn: Picture, changed: Set[str], gone: Sequence[Tombstone]) -> None:
     """Cells and table rows of the machines and nodes that changed; those that have no line any more go."""
     there = {line.key: line for line in drawn.lines}
     nodes_gone = {UUID(stone.object_id).hex for stone in gone if stone.kind == "node"}
