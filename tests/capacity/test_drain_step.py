@@ -10,6 +10,7 @@ from console.capacity.drains.step import grace_for, step
 from console.capacity.drains.views import Cordon, Evict, NodeView, Seen
 from console.capacity.models import Drain, PodVerdict
 from tests.capacity.drain_world import START, Pod, World, new, round_of, run
+from tests.capacity.nine import TOLD_BEFORE, WINDOW, evictable, nine
 
 State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
 
@@ -23,35 +24,26 @@ def fate(drain, name):
 
 
 def test_nine_pods_meet_nine_fates():
-    """kubernetes-sigs/headlamp#7268, kubernetes/kubernetes#26080: each kind of pod is treated as documented."""
-    world = World(
-        [
-            Pod("good", grace=120, stops_after=11, code=0, lingers=10),
-            Pod("failing", grace=60, stops_after=14, code=3, lingers=10),
-            Pod("deaf", grace=30, stops_after=None, lingers=10),
-            Pod("guarded", grace=60, stops_after=33, code=143, budget="infer-rt", lingers=10),
-            Pod("stuck", grace=3600, hangs=True),
-            Pod("unseen", grace=60, stops_after=20, vanishes=True),
-            Pod("going", grace=100, stops_after=40, code=0, lingers=10, told_at=START - seconds(10), given=100),
-            Pod("agent", stays=True),
-            Pod("done", finished=True),
-        ]
-    )
-    drain = run(world, new())
-    table = {fate.name: (fate.verdict, fate.exit_code) for fate in drain.fates}
-    assert table == {
-        "good": (Verdict.FINISHED, 0),
-        "failing": (Verdict.FINISHED, 3),
-        "deaf": (Verdict.KILLED, 137),
-        "guarded": (Verdict.BUDGET_OVERRIDDEN, 143),
-        "stuck": (Verdict.KILLED, None),
-        "unseen": (Verdict.UNKNOWN, None),
-        "going": (Verdict.FINISHED, 0),
+    """kubernetes-sigs/headlamp#7268, kubernetes/kubernetes#26080: each kind of pod is treated as documented.
+
+    The same table is run against a real Kubernetes, in tests/real.
+    """
+    cases = nine()
+    world = World([case.pod for case in cases.values()] + [Pod("done", finished=True)])
+    drain = run(world, new(seconds=WINDOW))
+    assert {fate.name: (fate.verdict, fate.exit_code) for fate in drain.fates} == {
+        name: (cases[name].verdict, cases[name].code) for name in evictable()
     }
-    assert (drain.state, drain.pods_left, drain.staying) == (State.REMOVED, 1, 1)
-    assert fate(drain, "guarded").budget == "infer-rt"
-    assert fate(drain, "going").told_at == START - seconds(10)
-    assert world.pod("going").tellings == world.pod("agent").tellings == world.pod("done").tellings == []
+    assert (drain.state, drain.pods_left, drain.staying) == (State.REMOVED, 0, 2)
+    assert fate(drain, "served").budget == "web"
+    assert fate(drain, "going").told_at == START - TOLD_BEFORE
+    assert all(world.pod(name).tellings == [] for name in ("going", "agent", "static", "done"))
+
+
+def test_a_pod_that_nothing_ends_is_left_when_its_machine_goes():
+    drain = run(World([Pod("stuck", grace=3600, hangs=True)]), new())
+    assert (drain.state, drain.pods_left) == (State.REMOVED, 1)
+    assert (fate(drain, "stuck").verdict, fate(drain, "stuck").exit_code) == (Verdict.KILLED, None)
 
 
 def test_a_pod_is_evicted_once_and_never_twice():

@@ -1,6 +1,6 @@
 """Opening what a cluster's drains act on: its Kubernetes API and its machines' provider."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,7 +9,7 @@ from console.capacity.drains.acts import Doors
 from console.capacity.drains.views import Failed
 from console.capacity.models import Pool
 from console.capacity.providers import provider
-from console.capacity.providers.base import ProviderError
+from console.capacity.providers.base import Provider, ProviderError
 from console.clusters.models import Cluster, Machine
 from console.clusters.secrets import connection
 from console.http import Unavailable
@@ -43,12 +43,13 @@ def keys_of(cluster_id: UUID) -> Keys:
 
 
 @asynccontextmanager
-async def open_doors(keys: Keys) -> AsyncIterator[Doors]:
+async def open_doors(keys: Keys, open_provider: Callable[[str], Provider] = provider) -> AsyncIterator[Doors]:
+    """For one run; a request beside them opens its own."""
     async with AsyncExitStack() as stack:
         kube = None
         if keys.connection is not None:
             kube = await stack.enter_async_context(Kube(keys.connection, IN_FLIGHT, TIMEOUT))
-        machines = await stack.enter_async_context(provider(keys.provider))
+        machines = await stack.enter_async_context(open_provider(keys.provider))
 
         async def end_machine(machine: Machine) -> bool | Failed:
             if keys.observed:
