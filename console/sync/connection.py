@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from console.clusters.models import Cluster, KindState
 from console.kube.shapes import Kind
-from console.sync.room import PICTURE, Hearing, Trouble
+from console.sync.room import PATIENCE, PICTURE, Hearing, Trouble
 from console.sync.words import span
 from console.timeline.changes import Change
 from console.timeline.models import Entry
@@ -26,11 +26,19 @@ def verdicts(hearing: Mapping[Kind, Hearing], now: datetime) -> Verdicts:
     found: Verdicts = {}
     for kind, heard in hearing.items():
         verdict = heard.verdict(now)
+        if isinstance(verdict, Trouble) and kind not in PICTURE and not _alone(hearing, verdict):
+            continue  # part of an outage that is told already, or about to be
         if isinstance(verdict, Trouble) and heard.recorded != verdict.sentence:
             found[kind] = verdict
         elif verdict is True and heard.recorded != "":
             found[kind] = None
     return found
+
+
+def _alone(hearing: Mapping[Kind, Hearing], trouble: Trouble) -> bool:
+    """Whether the picture itself has been heard of long after this began."""
+    heard = [hearing[kind].heard_at for kind in PICTURE]
+    return all(at is not None and at - trouble.since >= PATIENCE for at in heard)
 
 
 def states(cluster: Cluster) -> dict[str, KindState]:
@@ -43,6 +51,8 @@ def record(made: Change, cluster: Cluster, found: Verdicts, kinds: dict[str, Kin
     before = cluster.unreachable_since
     for kind, trouble in found.items():
         state = kinds.setdefault(kind, KindState(cluster=cluster, kind=kind))
+        if kind not in PICTURE and bool(trouble) != bool(state.error):
+            _told(made, cluster, kind, trouble)
         state.error = trouble.sentence[:300] if trouble else ""
         state.error_since = (state.error_since or trouble.since) if trouble else None
     failing = [state for state in kinds.values() if state.kind in PICTURE and state.error]
@@ -81,6 +91,17 @@ def _back(made: Change, cluster: Cluster) -> None:
         f"{cluster.name} is heard again after {away}; everything that happened meanwhile has been read.",
         subject=("Cluster", cluster.name, str(cluster.pk)),
     )
+
+
+def _told(made: Change, cluster: Cluster, kind: Kind, trouble: Trouble | None) -> None:
+    """What only tells and decides nothing (Events) is missed by the timeline alone: said there, once, and its end once."""
+    subject = ("Cluster", cluster.name, str(cluster.pk))
+    if trouble is None:
+        made.entry(cluster.stream, "EventsBack", f"The {kind} of {cluster.name} are read again.", subject=subject)
+        return
+    since = f"{trouble.since:%H:%M:%S} UTC"
+    text = f"The {kind} of {cluster.name} are not read since {since}; its nodes and pods are. {trouble.sentence}"
+    made.entry(cluster.stream, "EventsUnread", text, severity=Entry.Severity.WARNING, subject=subject)
 
 
 def prove(cluster_id: UUID, at: datetime) -> None:

@@ -13,14 +13,18 @@ from django.db.models import Q
 from console.clusters.models import Cluster, ComputeClass, Machine
 from console.kube import marks
 from console.kube.client import Kube
-from console.kube.errors import KubeError
+from console.kube.errors import Forbidden, KubeError
 from console.kube.shapes import LeaseShape
 from console.sync.apply import NodeNews
 from console.sync.nodes import Told
 from console.sync.words import SCALED_UP, Line
+from console.timeline.changes import change
 from console.timeline.models import Entry
 
 log = logging.getLogger(__name__)
+
+REFUSED = "KubernetesRefused"
+SAID_AGAIN = timedelta(hours=1)
 
 # Kubernetes forgets Events after an hour; an arrival older than this is no news to those who watch it there.
 STILL_NEWS = timedelta(minutes=10)
@@ -65,6 +69,13 @@ class Unmark:
 
 Errand = Announce | Relabel | LastProof | Unmark
 
+MAY_NOT: dict[type[Errand], str] = {
+    Announce: "say on a Node that it has arrived",
+    Relabel: "put a node's compute-class label back",
+    LastProof: "read when a silent node was last known to live",
+    Unmark: "take its marks off a node that a person has opened",
+}
+
 
 def errands(told: Sequence[Told], lines: Sequence[Line], *, may_act: bool) -> list[Errand]:
     """What follows from what was seen. Where we only observe, no write verb is ever sent."""
@@ -91,8 +102,8 @@ def unannounced(cluster_id: UUID, now: datetime) -> list[Errand]:
     ]
 
 
-async def run(kube: Kube, errand: Errand) -> datetime | None:
-    """Do it. Of LastProof the instant comes back. An API that refuses is logged and left."""
+async def run(kube: Kube, errand: Errand) -> datetime | Forbidden | None:
+    """Do it. What comes back is for `note`: of LastProof the instant, or a missing right. Other trouble is logged and left."""
     try:
         match errand:
             case Announce(name, node_name, node_uid, message, at):
@@ -108,7 +119,29 @@ async def run(kube: Kube, errand: Errand) -> datetime | None:
                 return lease.renew_time if isinstance(lease, LeaseShape) else None
     except KubeError as error:
         log.warning("errand_failed", extra={"errand": type(errand).__name__, "why": error.sentence})
+        return error if isinstance(error, Forbidden) else None
     return None
+
+
+def note(cluster_id: UUID, errand: Errand, came: datetime | Forbidden, now: datetime) -> None:
+    """Write what came of an errand: a proof of life, or that this cluster's account lacks a right."""
+    if isinstance(came, Forbidden):
+        _note_refusal(cluster_id, errand, came, now)
+    elif isinstance(errand, LastProof):
+        note_proof(errand.machine, came)
+
+
+def _note_refusal(cluster_id: UUID, errand: Errand, why: Forbidden, now: datetime) -> None:
+    """Say it once an hour for each kind of errand, however many nodes there are."""
+    kind = type(errand).__name__
+    with change(now) as made:
+        for cluster in made.lock(Cluster.objects.filter(pk=cluster_id)):
+            said = Entry.objects.filter(stream=cluster_id, reason=REFUSED, at__gte=now - SAID_AGAIN, data__errand=kind)
+            if not said.exists():
+                text = f"Halftide may not {MAY_NOT[type(errand)]} in {cluster.name}. {why.sentence}"
+                subject = ("Cluster", cluster.name, str(cluster.pk))
+                severity = Entry.Severity.WARNING
+                made.entry(cluster.stream, REFUSED, text, severity=severity, subject=subject, data={"errand": kind})
 
 
 def note_proof(machine: UUID, at: datetime) -> None:

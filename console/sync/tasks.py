@@ -27,7 +27,7 @@ from console.kube.errors import KubeError, Unreachable
 from console.kube.kubeconfig import Connection
 from console.kube.shapes import Kind, Listing
 from console.sync import errands
-from console.sync.errands import Errand, LastProof
+from console.sync.errands import Errand
 from console.sync.room import KINDS, Item, Room, Trouble, listed
 from console.sync.shifts import LEASE as WATCH
 from console.sync.watcher import is_of_use
@@ -110,7 +110,7 @@ def relist(cluster_id: UUID, held: Held, kinds: Sequence[Kind]) -> list[Kind]:
         except Unavailable as error:
             _fail(room, cluster, kind, error.message)
         else:
-            asyncio.run(_errands(connection, _store(room, cluster, listing, asked_at)))
+            asyncio.run(_errands(connection, cluster_id, _store(room, cluster, listing, asked_at)))
     return []
 
 
@@ -150,11 +150,11 @@ async def _list(connection: Connection, kind: Kind) -> tuple[Listing, float]:
         raise Unreachable(f"The list of {kind} takes longer than {LIST_LIMIT} s.") from error
 
 
-async def _errands(connection: Connection, todo: Sequence[Errand]) -> None:
+async def _errands(connection: Connection, cluster_id: UUID, todo: Sequence[Errand]) -> None:
     if not todo:
         return
     async with Kube(connection) as kube:
         for errand in todo:
-            at = await errands.run(kube, errand)
-            if at and isinstance(errand, LastProof):
-                await asyncio.to_thread(errands.note_proof, errand.machine, at)
+            came = await errands.run(kube, errand)
+            if came is not None:
+                await asyncio.to_thread(errands.note, cluster_id, errand, came, timezone.now())

@@ -22,7 +22,7 @@ from console.kube.kubeconfig import Connection
 from console.kube.shapes import EventShape, Kind
 from console.kube.watch import Listed, follow
 from console.sync import errands
-from console.sync.errands import Errand, LastProof
+from console.sync.errands import Errand
 from console.sync.ingest import wanted
 from console.sync.room import KINDS, Item, Room, Seen, Tick, items
 from console.sync.threads import Threads
@@ -95,9 +95,9 @@ class ClusterWatch:
                 await asyncio.sleep(DATABASE_PAUSE)
 
     async def _do(self, kube: Kube, errand: Errand) -> None:
-        at = await errands.run(kube, errand)
-        if at and isinstance(errand, LastProof):
-            await self._threads.call(errands.note_proof, errand.machine, at)
+        came = await errands.run(kube, errand)
+        if came is not None:
+            await self._threads.call(errands.note, self.cluster_id, errand, came, self._clock())
 
 
 def is_of_use(item: Item) -> bool:

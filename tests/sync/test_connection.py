@@ -81,7 +81,19 @@ def test_a_kind_that_decides_nothing_is_stale_by_itself(line: Line) -> None:
     state = KindState.objects.get(kind="events")
     assert (state.error, state.error_since) == ("events is forbidden", since)
     assert line.fresh().unreachable_since is None
-    assert line.reasons == []
+    assert line.reasons == ["EventsUnread"]
+    assert "its nodes and pods are. events is forbidden" in Entry.objects.get().message
+    line.write(*line.heard("events"))
+    assert line.reasons == ["EventsUnread", "EventsBack"]
+
+
+def test_in_an_outage_the_events_are_not_news_of_their_own(line: Line) -> None:
+    well(line)
+    since = line.now
+    for _ in range(20):
+        line.now += timedelta(seconds=1)
+        line.write(*(item for kind in ("events", "nodes", "pods") for item in line.failed(kind, "No connection.", since)))  # type: ignore[arg-type]
+    assert line.reasons == ["KubernetesUnreachable"]
 
 
 def test_a_cluster_that_never_answered_says_since_when(line: Line) -> None:

@@ -169,7 +169,7 @@ def test_an_older_list_is_refused(there: Cluster, api: Api) -> None:
 def test_a_machine_that_arrived_meanwhile_is_told(there: Cluster, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[object] = []
 
-    async def note(connection: Connection, todo: Sequence[object]) -> None:
+    async def note(connection: Connection, cluster_id: object, todo: Sequence[object]) -> None:
         done.extend(todo)
 
     monkeypatch.setattr(tasks, "_errands", note)
