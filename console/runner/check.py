@@ -1,7 +1,7 @@
 """`make test`: lint, types, import rules, then every test; each with a heading and its time.
 
-All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, and its
-summary is the last line.
+All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, in two runs: what
+only computes and asks PostgreSQL goes side by side, what races a real clock or has a whole installation goes alone after it.
 """
 
 import os
@@ -28,19 +28,24 @@ STEPS = (
 )
 
 
+ALONE = ["tests/feed", "tests/flows", "tests/runner"]
+SIDE_BY_SIDE = ["-n", "2", "--dist", "loadfile", *(f"--ignore={folder}" for folder in ALONE)]
+
+
 def check(python: Path) -> int:
     """Run everything and return 0 only if all of it is well."""
     failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
-    heading = "Tests (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
-    print(f"\n== {heading}", flush=True)
-    environment = {**LONG_RUNS, **os.environ}
-    tests = subprocess.run([python, "-m", "pytest", "-q"], cwd=ROOT, check=False, env=environment).returncode
-    return 1 if failed or tests else 0
+    for name, arguments in (("side by side", SIDE_BY_SIDE), ("alone", ALONE)):
+        heading = f"Tests, {name} (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
+        if _run(heading, [python, "-m", "pytest", "-q", *arguments], LONG_RUNS) != 0:
+            failed.append(f"tests, {name}")
+    print(f"\n== {'Failed: ' + ', '.join(failed) if failed else 'All is well'}", flush=True)
+    return 1 if failed else 0
 
 
-def _run(heading: str, command: list[Path | str]) -> int:
+def _run(heading: str, command: list[Path | str], environment: dict[str, str] = PLACEHOLDERS) -> int:
     print(f"\n== {heading}", flush=True)
     began = time.monotonic()
-    code = subprocess.run(command, cwd=ROOT, check=False, env={**PLACEHOLDERS, **os.environ}).returncode
+    code = subprocess.run(command, cwd=ROOT, check=False, env={**environment, **os.environ}).returncode
     print(f"-- {'ok' if code == 0 else 'FAILED'}, {time.monotonic() - began:.1f} s", flush=True)
     return code

@@ -31,7 +31,16 @@ def test_a_lease_of_a_process_that_died_beside_us_is_free_at_once(connected: Clu
     assert leases.take(LEASE, connected.pk, "the next")
 
 
-@pytest.mark.parametrize("owner", [f"{neighbourhood()}:{os.getpid()}:abc", f"elsewhere:1:{dead()}:abc", "watcher", "::", "a:b:c"])
+OTHERS = {
+    "alive": f"{neighbourhood()}:{os.getpid()}:abc",
+    "dead elsewhere": f"elsewhere:1:{dead()}:abc",
+    "a word": "watcher",
+    "nothing": "::",
+    "letters": "a:b:c",
+}
+
+
+@pytest.mark.parametrize("owner", OTHERS.values(), ids=OTHERS)
 def test_any_other_lease_stands_until_it_ends(connected: Cluster, owner: str) -> None:
     assert leases.take(LEASE, connected.pk, owner)
     assert census()[1] == {connected.pk}
