@@ -76,11 +76,12 @@ def test_a_program_ends_by_itself_or_is_killed_at_the_deadline() -> None:
         )
         return program.end_of(pod, program.program(pod), NOW)
 
-    assert end(30, exit_seconds="5", exit_code="0") == program.End(NOW + timedelta(seconds=5), 0, False)
-    assert end(3, exit_seconds="5", exit_code="0") == program.End(NOW + timedelta(seconds=3), 137, True)
-    assert end(30, ignore_sigterm="true").code == 137
-    assert end(30).code == 143
-    assert end(30, exit_seconds="soon").code == 143
+    assert end(30, exit_seconds="5", exit_code="0") == program.End(NOW + timedelta(seconds=5), {"main": 0}, False)
+    assert end(3, exit_seconds="5", exit_code="0") == program.End(NOW + timedelta(seconds=3), {"main": 137}, True)
+    assert end(30, ignore_sigterm="true").codes == {"main": 137}
+    assert end(30).codes == {"main": 143}
+    assert end(30, exit_seconds="soon").codes == {"main": 143}
+    assert end(30, **{"main.exit_code": "7", "side.exit_code": "9"}).codes == {"main": 7}
 
 
 def test_pods_are_placed_by_room_selector_taint_and_cordon() -> None:

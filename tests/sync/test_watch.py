@@ -1,9 +1,6 @@
 """The real process against the simulator's API: what happens there is here, once, whatever dies in between."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,11 +9,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from console.clusters.models import Cluster, ComputeClass, Lease, Machine
@@ -25,6 +19,7 @@ from console.kube.marks import MACHINE_LABEL
 from console.sync import tasks
 from console.timeline.models import Entry
 from tests.simulator.conftest import Api, Simulation, eventually
+from tests.sync.processes import Watchers
 from tests.sync.world import new_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,27 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 NODE_LIST = ("list", "/api/v1/nodes", "halftide")
 START = 60  # seconds a process may take to start on a machine that is busy with other tests
-
-
-class Watchers:
-    """`manage.py watch` processes on the test's own database."""
-
-    def __init__(self) -> None:
-        url = urlsplit(os.environ["DATABASE_URL"])
-        name = f"/{connection.settings_dict['NAME']}"
-        secrets = {"HALFTIDE_SECRET_KEY": settings.SECRET_KEY, "HALFTIDE_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
-        self._environment = {**os.environ, **secrets, "DATABASE_URL": url._replace(path=name).geturl()}
-        self._running: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen([sys.executable, "manage.py", "watch"], cwd=ROOT, env=self._environment)
-        self._running.append(process)
-        return process
-
-    def close(self) -> None:
-        for process in self._running:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture

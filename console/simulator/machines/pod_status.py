@@ -1,8 +1,11 @@
 """A pod's status through its life on a machine, as a kubelet writes it. Pure."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from console.simulator.values import Json, stamp
+
+State = Callable[[str], Json]  # of a container, by its name
 
 
 def _conditions(pod: Json, now: datetime, *, ready: bool, reason: str = "") -> list[Json]:
@@ -45,9 +48,9 @@ def _container(spec: Json, state: Json, *, ready: bool, number: str) -> Json:
     return body | {"started": ready, "state": state}
 
 
-def _whole(pod: Json, phase: str, state: Json, now: datetime, *, ready: bool, host: str, ip: str, reason: str = "") -> Json:
+def _whole(pod: Json, phase: str, state: State, now: datetime, *, ready: bool, host: str, ip: str, reason: str = "") -> Json:
     number = pod["metadata"]["uid"].replace("-", "") * 2
-    containers = [_container(item, state, ready=ready, number=number) for item in pod["spec"]["containers"]]
+    containers = [_container(item, state(item["name"]), ready=ready, number=number) for item in pod["spec"]["containers"]]
     status: Json = {
         "phase": phase, "conditions": _conditions(pod, now, ready=ready, reason=reason), "hostIP": host,
         "hostIPs": [{"ip": host}], "startTime": pod["status"].get("startTime") or stamp(now), "containerStatuses": containers,
@@ -59,28 +62,28 @@ def _whole(pod: Json, phase: str, state: Json, now: datetime, *, ready: bool, ho
 
 def creating(pod: Json, host: str, now: datetime) -> Json:
     """Accepted by the machine; its image and sandbox are on the way."""
-    return _whole(pod, "Pending", {"waiting": {"reason": "ContainerCreating"}}, now, ready=False, host=host, ip="")
+    return _whole(pod, "Pending", lambda _: {"waiting": {"reason": "ContainerCreating"}}, now, ready=False, host=host, ip="")
 
 
 def running(pod: Json, host: str, ip: str, now: datetime) -> Json:
     """Its containers run."""
-    return _whole(pod, "Running", {"running": {"startedAt": stamp(now)}}, now, ready=True, host=host, ip=ip)
+    return _whole(pod, "Running", lambda _: {"running": {"startedAt": stamp(now)}}, now, ready=True, host=host, ip=ip)
 
 
-def ended(pod: Json, code: int, host: str, now: datetime) -> Json:
+def ended(pod: Json, codes: Mapping[str, int], host: str, now: datetime) -> Json:
     """Its containers have ended: still in the list, with exit code and time, until the pod is deleted."""
     identity = f"containerd://{pod['metadata']['uid'].replace('-', '') * 2}"
-    state: Json = {
-        "exitCode": code,
-        "reason": "Completed" if code == 0 else "Error",
-        "finishedAt": stamp(now),
-        "containerID": identity,
-    }
     started = began(pod)
-    state["startedAt"] = started or stamp(now)
-    phase, reason = ("Succeeded", "PodCompleted") if code == 0 else ("Failed", "PodFailed")
+
+    def state(name: str) -> Json:
+        code = codes[name]
+        why = "Completed" if code == 0 else "Error"
+        end: Json = {"exitCode": code, "reason": why, "finishedAt": stamp(now), "containerID": identity}
+        return {"terminated": end | {"startedAt": started or stamp(now)}}
+
+    phase, reason = ("Failed", "PodFailed") if any(codes.values()) else ("Succeeded", "PodCompleted")
     ip = pod["status"].get("podIP", "")
-    return _whole(pod, phase, {"terminated": state}, now, ready=False, host=host, ip=ip, reason=reason)
+    return _whole(pod, phase, state, now, ready=False, host=host, ip=ip, reason=reason)
 
 
 def began(pod: Json) -> str | None:

@@ -13,7 +13,7 @@ import httpx
 
 from console.simulator.machines import pod_status, said
 from console.simulator.machines.client import MERGE, Call, Client, Refused, pod_path
-from console.simulator.machines.program import CHECKPOINT, end_of, program
+from console.simulator.machines.program import CHECKPOINT, KILLED, end_of, program
 from console.simulator.machines.snapshot import finished
 from console.simulator.values import Json, instant, stamp
 
@@ -43,6 +43,9 @@ class PodWorker:
         await self._until(self._leaving)
         await self._stop()
 
+    def _all(self, code: int) -> dict[str, int]:
+        return dict.fromkeys(self._program.stops, code)
+
     def _leaving(self) -> bool:
         return "deletionTimestamp" in self.latest["metadata"]
 
@@ -68,6 +71,7 @@ class PodWorker:
     async def _start(self) -> None:
         await asyncio.sleep(self._dice.uniform(*CREATING_SECONDS))
         await self._status(pod_status.creating(self.latest, self._host, self._clock()))
+        await asyncio.sleep(self._program.pulls_for)  # a kubelet that pulls does not look up, not even from a deletion
         await self._pause(self._dice.uniform(*STARTING_SECONDS))
         if self._leaving():
             return
@@ -84,7 +88,7 @@ class PodWorker:
         while not self._leaving():
             now = self._clock()
             if ends is not None and now >= ends:
-                await self._status(pod_status.ended(self.latest, 0, self._host, now))
+                await self._status(pod_status.ended(self.latest, self._all(0), self._host, now))
                 return
             waits = [(ends - now).total_seconds()] if ends else []
             if self._program.saves_every is not None:
@@ -111,9 +115,9 @@ class PodWorker:
                     await self._pause((end.at - self._clock()).total_seconds())
                 if self._program.saves_every is not None and not end.killed:
                     await self._save()
-                await self._status(pod_status.ended(self.latest, end.code, self._host, self._clock()))
+                await self._status(pod_status.ended(self.latest, end.codes, self._host, self._clock()))
             elif self.latest["status"].get("containerStatuses"):
-                await self._status(pod_status.ended(self.latest, 137, self._host, self._clock()))
+                await self._status(pod_status.ended(self.latest, self._all(KILLED), self._host, self._clock()))
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
         await self._client.do(Call("DELETE", pod_path(self.latest), options))
 

@@ -1,0 +1,179 @@
+"""A machine that is taken back, real or simulated: what the engine says of each pod, and what the containers wrote."""
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from console.capacity.drains.acts import Doors
+from console.capacity.drains.changes import start_drain
+from console.capacity.drains.doors import Keys, open_doors
+from console.capacity.drains.run import drive
+from console.capacity.models import Drain, PodVerdict
+from console.clusters.models import Cluster, Node
+from console.clusters.models import Machine as MachineRow
+from console.runner.controlplane.build import SERVERS
+from console.timeline.changes import change
+from tests.controlplane.fixtures import built
+from tests.controlplane.plane import Plane
+from tests.installation import within
+from tests.machines.fates import FATES, STAYS, WINDOW
+from tests.machines.machine import Machine, missing
+from tests.machines.worlds import World, real, simulated
+from tests.reports import report, table
+from tests.simulator.conftest import Simulation, eventually
+from tests.sync.processes import Watchers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CUT = timedelta(seconds=1)  # Kubernetes writes whole seconds
+LEAVING = timedelta(seconds=3)
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A control plane of their own: their kubelets report to it."""
+    folder = built(request, *SERVERS, "kubectl", "kubelet")
+    with Plane(tmp_path_factory.mktemp("machines"), folder, heartbeats=False) as plane:
+        yield plane
+
+
+@pytest.fixture
+def watchers(db: None) -> Iterator[Watchers]:
+    started = Watchers()
+    yield started
+    started.close()
+
+
+@pytest.fixture(params=["real", "simulated"])
+def world(request: pytest.FixtureRequest, tmp_path: Path, settings) -> Iterator[World]:
+    if request.param == "real":
+        if why := missing():
+            (pytest.fail if os.environ.get("HALFTIDE_MACHINES") == "required" else pytest.skip)(f"NO REAL MACHINES RAN: {why}")
+        plane = request.getfixturevalue("plane")
+        # A registry that takes the call and never answers.
+        with (
+            socket.create_server(("127.0.0.1", 0)) as silent,
+            Machine(plane, "gpu-preemptible-dp-real1", 1) as machine,
+            plane.namespace("lives") as namespace,
+        ):
+            yield real(plane, machine, namespace, f"127.0.0.1:{silent.getsockname()[1]}/never:1")
+        return
+    simulation = Simulation(tmp_path).start()
+    settings.SIM_URL, settings.STATE_DIR = simulation.url, simulation.state
+    yield simulated(simulation, "gpu-preemptible-dp-sim1")
+    simulation.end()
+
+
+def take_back(world: World) -> Drain:
+    """Its notice, as the plan gives it."""
+    now = timezone.now()
+    with change(now) as made:
+        [cluster] = made.lock(Cluster.objects.filter(pk=world.cluster.pk))
+        [machine] = made.lock(MachineRow.objects.filter(pk=world.node.machine_id))
+        [node] = made.lock(Node.objects.filter(pk=world.node.pk))
+        why = "atlas-serve needs 8 standard GPUs"
+        until = now + timedelta(seconds=WINDOW)
+        return start_drain(made, cluster, machine, node, Drain.Cause.PREEMPTED, why, "", now, deadline=until)
+
+
+def finish(world: World, seconds: float) -> None:
+    """As the sweep does it: drive whenever something is due."""
+
+    @asynccontextmanager
+    async def doors(keys: Keys) -> AsyncIterator[Doors]:
+        async with open_doors(keys) as found:
+            if world.terminate is None:
+                yield found
+                return
+            stop = world.terminate
+
+            async def end_machine(machine: MachineRow) -> bool:
+                await asyncio.to_thread(stop)
+                return True
+
+            yield replace(found, end_machine=end_machine)
+
+    end = time.monotonic() + seconds
+    while Drain.objects.filter(cluster=world.cluster, due_at__isnull=False).exists():
+        assert time.monotonic() < end, list(Drain.objects.values("state", "note", "due_at"))
+        drive(world.cluster.pk, doors=doors)
+        time.sleep(0.2)
+
+
+def test_the_engine_says_of_each_pod_what_became_of_it(world: World, watchers: Watchers, pytestconfig: pytest.Config) -> None:
+    """aws/aws-node-termination-handler#433, kubernetes/kubernetes#116965: graces that do not fit, ends that nobody saw."""
+    watchers.start()
+    body = STAYS.body(world.node.name, str(world.written or "/out"), world.nowhere)
+    world.daemon(body)
+    mirror = world.mirror({"metadata": {"name": "static"}, "spec": body["spec"]})
+    for fate in FATES:
+        world.run(fate)
+    for fate in FATES:
+        if fate.pulled:
+            eventually(lambda name=fate.name: world.running(name), 90)
+    eventually(lambda: world.here() >= {mirror, *(fate.name for fate in FATES)} and world.daemons(), 60)
+    eventually(lambda: Cluster.objects.get(pk=world.cluster.pk).proved_to, 60)
+    with world.watched() as seen:
+        drain = take_back(world)
+        finish(world, WINDOW + 60)
+        drain.refresh_from_db()
+        within(20, lambda: all(seen.steps(fate.name) == fate.steps() for fate in FATES))
+    rows = {row.name: row for row in PodVerdict.objects.filter(drain=drain)}
+    tell(pytestconfig, world, rows)
+    assert {name: (row.verdict, row.exit_code) for name, row in rows.items()} == {
+        fate.name: (fate.verdict, fate.exit_code) for fate in FATES
+    }
+    assert {fate.name: seen.steps(fate.name) for fate in FATES} == {fate.name: fate.steps() for fate in FATES}
+    assert all(rows[fate.name].given_grace <= min(fate.grace, WINDOW - 2) for fate in FATES)
+    assert drain.state == Drain.State.REMOVED
+    assert drain.removed_at is not None
+    assert drain.removed_at <= drain.deadline + timedelta(seconds=15)
+    assert world.api.get(f"/api/v1/nodes/{world.node.name}").status_code == 404
+    assert "told" not in " ".join(seen.steps(mirror))
+    if world.written:
+        agrees(world, rows)
+
+
+def agrees(world: World, rows: dict[str, PodVerdict]) -> None:
+    """Each verdict against what the container wrote: the same end, at the same time, with the same code."""
+    for fate in FATES:
+        row, said = rows[fate.name], world.said(fate.name)
+        assert row.told_at is not None, fate.name
+        assert row.ended_at is not None, fate.name
+        assert ("ended" in said) == fate.ends(), fate.name
+        if fate.pulled:
+            assert said["told"].at >= row.told_at + timedelta(seconds=fate.hook) - CUT, fate.name
+        if fate.ends():
+            # A second is cut off by the kubelet, and a shell needs its own time to leave.
+            assert abs(said["ended"].at - row.ended_at) <= LEAVING, fate.name
+    assert "told" not in world.said(STAYS.name)
+
+
+def tell(config: pytest.Config, world: World, rows: dict[str, PodVerdict]) -> None:
+    """The table beside the containers' own words, for people."""
+    lines = []
+    for fate in FATES:
+        row = rows.get(fate.name)
+        if row is None or row.told_at is None:
+            continue
+        after = f"{(row.ended_at - row.told_at).total_seconds():.1f} s" if row.ended_at else "–"
+        said = world.said(fate.name) if world.written else {}
+        words = [
+            f"{word} {(one.at - row.told_at).total_seconds():+.1f} s" + (f" exit {one.code}" if one.code is not None else "")
+            for word, one in said.items()
+            if word != "started"
+        ]
+        lines.append(
+            [fate.name, f"{fate.grace} s", f"{row.given_grace} s", row.verdict, str(row.exit_code), after, ", ".join(words)]
+        )
+    head = ["pod", "own grace", "given", "verdict", "exit code", "after", "the container wrote"]
+    report(config, f"lives-{world.cluster.name}.md", f"# Verdicts, {world.cluster.name} machine\n\n{table(head, lines)}")
