@@ -5,7 +5,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 CUT = timedelta(seconds=1)  # Kubernetes writes whole seconds
 LEAVING = timedelta(seconds=3)
+REQUIRED = os.environ.get("HALFTIDE_MACHINES") == "required"
 
 
 @pytest.fixture(scope="session")
@@ -53,36 +54,44 @@ def watchers(db: None) -> Iterator[Watchers]:
     started.close()
 
 
+@contextmanager
+def real_world(request: pytest.FixtureRequest, *names: str) -> Iterator[World]:
+    """Machines of these names, and a registry that takes every call and never answers."""
+    if why := missing():
+        (pytest.fail if REQUIRED else pytest.skip)(f"NO REAL MACHINES RAN: {why}")
+    plane: Plane = request.getfixturevalue("plane")
+    with ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        machines = [stack.enter_context(Machine(plane, name, number)) for number, name in enumerate(names)]
+        namespace = stack.enter_context(plane.namespace("lives"))
+        yield real(plane, machines, namespace, f"127.0.0.1:{silent.getsockname()[1]}/never:1")
+
+
 @pytest.fixture(params=["real", "simulated"])
 def world(request: pytest.FixtureRequest, tmp_path: Path, settings) -> Iterator[World]:
     if request.param == "real":
-        if why := missing():
-            (pytest.fail if os.environ.get("HALFTIDE_MACHINES") == "required" else pytest.skip)(f"NO REAL MACHINES RAN: {why}")
-        plane = request.getfixturevalue("plane")
-        # A registry that takes the call and never answers.
-        with (
-            socket.create_server(("127.0.0.1", 0)) as silent,
-            Machine(plane, "gpu-preemptible-dp-real1", 1) as machine,
-            plane.namespace("lives") as namespace,
-        ):
-            yield real(plane, machine, namespace, f"127.0.0.1:{silent.getsockname()[1]}/never:1")
+        with real_world(request, "gpu-preemptible-dp-real") as here:
+            yield here
         return
     simulation = Simulation(tmp_path).start()
     settings.SIM_URL, settings.STATE_DIR = simulation.url, simulation.state
-    yield simulated(simulation, "gpu-preemptible-dp-sim1")
+    yield simulated(simulation, "gpu-preemptible-dp-sim")
     simulation.end()
 
 
-def take_back(world: World) -> Drain:
-    """Its notice, as the plan gives it."""
+def take_back(world: World) -> list[Drain]:
+    """The notice of all its nodes, as the plan gives it."""
     now = timezone.now()
     with change(now) as made:
         [cluster] = made.lock(Cluster.objects.filter(pk=world.cluster.pk))
-        [machine] = made.lock(MachineRow.objects.filter(pk=world.node.machine_id))
-        [node] = made.lock(Node.objects.filter(pk=world.node.pk))
+        machines = {row.pk: row for row in made.lock(MachineRow.objects.filter(cluster=cluster))}
+        nodes = made.lock(Node.objects.filter(cluster=cluster, machine__isnull=False))
         why = "atlas-serve needs 8 standard GPUs"
         until = now + timedelta(seconds=WINDOW)
-        return start_drain(made, cluster, machine, node, Drain.Cause.PREEMPTED, why, "", now, deadline=until)
+        return [
+            start_drain(made, cluster, machines[node.machine_id], node, Drain.Cause.PREEMPTED, why, "", now, deadline=until)
+            for node in nodes
+        ]
 
 
 def finish(world: World, seconds: float) -> None:
@@ -97,7 +106,7 @@ def finish(world: World, seconds: float) -> None:
             stop = world.terminate
 
             async def end_machine(machine: MachineRow) -> bool:
-                await asyncio.to_thread(stop)
+                await asyncio.to_thread(stop, machine.node_name)
                 return True
 
             yield replace(found, end_machine=end_machine)
@@ -123,7 +132,7 @@ def test_the_engine_says_of_each_pod_what_became_of_it(world: World, watchers: W
     eventually(lambda: world.here() >= {mirror, *(fate.name for fate in FATES)} and world.daemons(), 60)
     eventually(lambda: Cluster.objects.get(pk=world.cluster.pk).proved_to, 60)
     with world.watched() as seen:
-        drain = take_back(world)
+        [drain] = take_back(world)
         finish(world, WINDOW + 60)
         drain.refresh_from_db()
         within(20, lambda: all(seen.steps(fate.name) == fate.steps() for fate in FATES))
@@ -177,3 +186,22 @@ def tell(config: pytest.Config, world: World, rows: dict[str, PodVerdict]) -> No
         )
     head = ["pod", "own grace", "given", "verdict", "exit code", "after", "the container wrote"]
     report(config, f"lives-{world.cluster.name}.md", f"# Verdicts, {world.cluster.name} machine\n\n{table(head, lines)}")
+
+
+def test_pods_of_one_job_on_two_machines_are_told_within_a_second(
+    request: pytest.FixtureRequest, watchers: Watchers, transactional_db: None
+) -> None:
+    """So that they can save together. The real scheduler and Job controller put one pod on each."""
+    with real_world(request, "gpu-preemptible-dp-one", "gpu-preemptible-dp-two") as world:
+        watchers.start()
+        world.job("train", pods=2, body=FATES[0].body("", str(world.written), ""))
+        eventually(lambda: Cluster.objects.get(pk=world.cluster.pk).proved_to, 60)
+        eventually(lambda: len([name for name in world.pods_of("train") if world.running(name)]) == 2, 90)
+        drains = take_back(world)
+        finish(world, WINDOW + 60)
+        rows = list(PodVerdict.objects.filter(drain__in=drains, owner_kind="Job", owner_name="train"))
+        assert sorted((row.verdict, row.exit_code) for row in rows) == [(PodVerdict.Verdict.FINISHED, 0)] * 2
+        assert len({row.drain_id for row in rows}) == 2
+        told = [row.told_at for row in rows if row.told_at]
+        assert max(told) - min(told) <= timedelta(seconds=1)
+        assert {drain.state for drain in Drain.objects.filter(cluster=world.cluster)} == {Drain.State.REMOVED}

@@ -2,18 +2,19 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import httpx
 
 from console.clusters.models import Cluster, Node
 from console.clusters.secrets import seal
+from console.kube.marks import CLASS_LABEL, MACHINE_LABEL, PREEMPTIBLE
 from tests.capacity.drain_api import add_node, fleet
 from tests.controlplane.plane import Plane
 from tests.machines.fates import Fate
@@ -34,13 +35,13 @@ class Word:
 
 @dataclass
 class World:
-    """One cluster with one preemptible node. `terminate` is the provider's; `written` where real containers write."""
+    """One cluster with one preemptible node. `terminate` is the provider's, by node; `written` where real containers write."""
 
     cluster: Cluster
     node: Node
     api: Api
     namespace: str
-    terminate: Callable[[], None] | None
+    terminate: Callable[[str], None] | None
     written: Path | None
     mirror: Callable[[Json], str]
     nowhere: str = "registry.example/never:1"
@@ -82,6 +83,23 @@ class World:
             f"/apis/apps/v1/namespaces/{self.namespace}/daemonsets", {"metadata": {"name": "stays"}, "spec": spec}
         )
         assert answer.status_code == 201, answer.text
+
+    def job(self, name: str, pods: int, body: Json) -> None:
+        """A Job whose pods stand on nodes of their own."""
+        kept = {key: value for key, value in body["spec"].items() if key != "nodeName"}
+        labels = {"job-name": name}
+        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+        spec = {**kept, "affinity": affinity, "nodeSelector": {CLASS_LABEL: PREEMPTIBLE}}
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        wanted = {"parallelism": pods, "completions": pods, "template": template}
+        answer = self.api.post(f"/apis/batch/v1/namespaces/{self.namespace}/jobs", {"metadata": {"name": name}, "spec": wanted})
+        assert answer.status_code == 201, answer.text
+
+    def pods_of(self, job: str) -> set[str]:
+        """The names of a Job's pods."""
+        items = self.api.get(f"{self.pods}?labelSelector=job-name%3D{job}").json()["items"]
+        return {item["metadata"]["name"] for item in items}
 
     def here(self) -> set[str]:
         """The names of the node's pods."""
@@ -150,17 +168,31 @@ def _booted() -> float:
     return datetime.now(UTC).timestamp() - float(Path("/proc/uptime").read_text().split()[0])
 
 
-def real(plane: Plane, machine: Machine, namespace: str, nowhere: str) -> World:
-    """A machine of ours with a real kubelet; its provider stops it."""
+def a_node(cluster: Cluster, api: Api, name: str) -> Node:
+    """The rows of a node that is there, and its mark that it is ours."""
+    node = add_node(cluster, name)
+    assert node.machine_id == machine_id(cluster, name)
+    answer = api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {MACHINE_LABEL: str(node.machine_id)}}})
+    node.uid = answer.json()["metadata"]["uid"]
+    node.save()
+    return node
+
+
+def machine_id(cluster: Cluster, name: str) -> UUID:
+    """The id under which `add_node` knows its machine."""
+    return uuid5(cluster.pk, name)
+
+
+def real(plane: Plane, machines: Sequence[Machine], namespace: str, nowhere: str) -> World:
+    """Machines of ours with real kubelets; their provider stops them. The world's node is the first one's."""
     cluster = fleet(cluster_name="real")
     cluster.kubeconfig = seal(plane.kubeconfig.read_text())
     cluster.save()
-    node = add_node(cluster, machine.name)
-    body = plane.ask("GET", f"/api/v1/nodes/{machine.name}")
-    node.uid = body["metadata"]["uid"]
-    node.save()
-    api = Api(plane.url, token=plane.token, real=True)
-    return World(cluster, node, api, namespace, machine.stop, machine.logs, machine.static_pod, nowhere)
+    api = Api(plane.url, token=plane.token, ca=plane.authority)
+    nodes = [a_node(cluster, api, machine.name) for machine in machines]
+    by_name = {machine.name: machine for machine in machines}
+    first = machines[0]
+    return World(cluster, nodes[0], api, namespace, lambda name: by_name[name].stop(), first.logs, first.static_pod, nowhere)
 
 
 def simulated(simulation: Simulation, name: str) -> World:
@@ -172,10 +204,8 @@ def simulated(simulation: Simulation, name: str) -> World:
     cluster.save()
     api = Api(made["server"], key=str(cluster.pk))
     eventually(lambda: api.get("/api/v1/namespaces/monitoring").status_code == 200)
-    node = add_node(cluster, name)
-    simulation.node(api, name, token=str(UUID(str(node.machine_id))))
-    node.uid = api.get(f"/api/v1/nodes/{name}").json()["metadata"]["uid"]
-    node.save()
+    simulation.node(api, name, token=str(machine_id(cluster, name)))
+    node = a_node(cluster, api, name)
 
     def mirror(body: Json) -> str:
         name = f"{body['metadata']['name']}-{node.name}"
