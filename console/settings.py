@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django_ace",
     "django_htmx",
     "ninja",
     "allauth",
@@ -189,7 +190,8 @@ TIME_ZONE = "UTC"
 
 PLOTLY_FILES = Path(plotly.__file__).parent / "package_data"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_PACKAGES = ("django-allauth", "django-htmx", "django-ninja", "plotly")  # what brings static files besides ours
+# What brings static files besides ours.
+STATIC_PACKAGES = ("django-ace", "django-allauth", "django-htmx", "django-ninja", "plotly")
 STATIC_VERSION = version_of(BASE_DIR / "static", STATIC_PACKAGES)
 STATIC_URL = f"/static/{STATIC_VERSION}/"
 STATICFILES_FINDERS = [

@@ -1,4 +1,4 @@
-"""Our static files and htmx beside a compressed copy of each, made once for each version of them.
+"""Our static files, htmx and what is used of Ace beside a compressed copy of each, made once for each version of them.
 
 The static file server sends a compressed copy where one stands beside the file. They are made in the state folder and not
 committed, as Plotly's are (`plotly.py`), which has a finder of its own because its style sheet is made too.
@@ -7,11 +7,12 @@ committed, as Plotly's are (`plotly.py`), which has a finder of its own because 
 import gzip
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import django_ace
 import django_htmx
 from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
@@ -20,15 +21,21 @@ from django.core.files.storage import FileSystemStorage
 
 LEAST = 256  # bytes; what is smaller does not get smaller
 SOURCES = (*settings.STATICFILES_DIRS, Path(django_htmx.__file__).parent / "static")
+ACE = Path(django_ace.__file__).parent / "static"
+OF_ACE = ("ace.js", "mode-sh.js", "css/ace.css")  # of its 660 files those that a page asks for
+PIECES = {f"django_ace/ace/{name}": ACE / "django_ace" / "ace" / name for name in OF_ACE}
 
 
-def make(sources: Iterable[Path], folder: Path) -> None:
-    """Appears whole, so that two processes may do it at once."""
+def make(sources: Iterable[Path], folder: Path, pieces: Mapping[str, Path]) -> None:
+    """Whole folders, and single files by the name they get. Appears whole, so that two processes may do it at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=folder.parent))
     draft.chmod(0o755)
     for source in sources:
         shutil.copytree(source, draft, dirs_exist_ok=True)
+    for name, piece in pieces.items():
+        (draft / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(piece, draft / name)
     for path in [path for path in draft.rglob("*") if path.is_file() and path.stat().st_size >= LEAST]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
     with suppress(OSError):  # another process was faster: its folder is the same
@@ -42,7 +49,7 @@ class PressedFinder(BaseFinder):
     def __init__(self) -> None:
         folder = settings.STATE_DIR / "made" / f"static-{settings.STATIC_VERSION}"
         if not folder.exists():
-            make(SOURCES, folder)
+            make(SOURCES, folder, PIECES)
         self.storage = FileSystemStorage(location=folder)
 
     def check(self, **_options: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from console.pages.shipped import version_of
 DISTRIBUTIONS = {"allauth": "django-allauth", "django_ace": "django-ace", "django_htmx": "django-htmx", "ninja": "django-ninja"}
 
 
-@pytest.mark.parametrize("name", ["css/halftide.css", "js/live.js", "django_htmx/htmx-2.min.js"])
+@pytest.mark.parametrize("name", ["css/halftide.css", "js/live.js", "django_htmx/htmx-2.min.js", "django_ace/ace/ace.js"])
 def test_a_file_comes_compressed_and_is_kept_for_ever(client: Client, name: str) -> None:
     answer = client.get(static(name), headers={"Accept-Encoding": "gzip, br"})
     assert answer.headers["Content-Encoding"] == "gzip"
@@ -62,5 +62,7 @@ def test_the_copies_appear_whole_and_once(tmp_path: Path) -> None:
     (source / "long.css").write_text("a" * 999)
     (source / "short.css").write_text("a")
     for _ in range(2):
-        pressed.make([source], tmp_path / "made" / "one")
-    assert sorted(path.name for path in (tmp_path / "made").rglob("*")) == ["long.css", "long.css.gz", "one", "short.css"]
+        pressed.make([source], tmp_path / "made" / "one", {"some/piece.js": source / "long.css"})
+    made = sorted(path.name for path in (tmp_path / "made").rglob("*") if path.is_file())
+    assert made == ["long.css", "long.css.gz", "piece.js", "piece.js.gz", "short.css"]
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["one"]
