@@ -19,11 +19,13 @@ from console.api.errors import NotAllowed, unknown_address
 from console.api.framework import api
 from console.api.preview import previews
 from console.api.routes import compute, people
+from console.api.script_routes import router as scripts
 from console.http import answer
 
 api.add_router("/v1/compute", previews)  # first: "preview" is no drain's id
 api.add_router("/v1/compute", compute)
 api.add_router("/v1/compute", drains)
+api.add_router("/v1/compute", scripts)
 api.add_router("", people)
 
 

@@ -17,6 +17,8 @@ from console.accounts.models import User
 from console.accounts.services import actor_for_key
 from console.capacity.services import reclaim
 from console.clusters.models import ComputeClass
+from console.scripts.kinds import NODE_INIT
+from console.scripts.services import save
 from tests.api.world import World, new_node, tell
 
 load_all_checks()
@@ -40,6 +42,11 @@ OPERATIONS = [
     ("GET", f"{ONE}/drains"),
     ("GET", f"{ONE}/drains/{{drain_id}}"),
     ("GET", f"{ONE}/drains/preview"),
+    ("GET", f"{ONE}/startup_scripts"),
+    ("GET", f"{ONE}/startup_scripts/{{kind}}"),
+    ("PUT", f"{ONE}/startup_scripts/{{kind}}"),
+    ("GET", f"{ONE}/startup_scripts/{{kind}}/versions"),
+    ("GET", f"{ONE}/startup_scripts/{{kind}}/versions/{{version}}"),
     ("GET", "/v1/compute/regions"),
     ("GET", "/v1/projects"),
     ("GET", "/v3/whoami"),
@@ -57,12 +64,15 @@ def _one_connection() -> Iterator[None]:
 
 
 def ids(world: World) -> dict[str, str]:
-    """Of things that are there: a drill with one drain."""
+    """Of things that are there: a drill with one drain, a script with one version."""
     User.objects.filter(username="ada").update(fleet_operator=True)
     new_node(world.train, "gpu-preemptible-dp-1", ComputeClass.PREEMPTIBLE)
     ada = actor_for_key(world.keys["admin"], None, timezone.now())
     drill = reclaim(ada, world.train, 8, drill=True)
-    return {"cluster_id": str(world.train.pk), "reclaim_id": str(drill.pk), "drain_id": str(drill.drains.get().pk)}
+    save(ada, world.train, NODE_INIT, "#!/bin/bash\n")
+    drain = drill.drains.get()
+    known = {"cluster_id": world.train.pk, "reclaim_id": drill.pk, "drain_id": drain.pk, "kind": NODE_INIT.name, "version": 1}
+    return {name: str(value) for name, value in known.items()}
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["good", "bad"])
