@@ -3,6 +3,8 @@
 from django.urls import path
 
 from console.pages import actions, capacity, create, drills, modes, moved, probes, search, views
+from console.pages.scripts import actions as script_actions
+from console.pages.scripts import views as scripts
 
 urlpatterns = [
     path("healthz", probes.alive, name="healthz"),
@@ -27,6 +29,10 @@ urlpatterns = [
     path("clusters/<uuid:cluster_id>/drills/<uuid:reclaim_id>", drills.drill, name="drill"),
     path("clusters/<uuid:cluster_id>/preview", capacity.preview, name="preview"),
     path("clusters/<uuid:cluster_id>/take", capacity.take, name="take"),
+    path("clusters/<uuid:cluster_id>/scripts", scripts.first, name="scripts"),
+    path("clusters/<uuid:cluster_id>/scripts/<str:kind>", script_actions.script, name="script"),
+    path("clusters/<uuid:cluster_id>/scripts/<str:kind>/restore", script_actions.restore, name="script_restore"),
+    path("clusters/<uuid:cluster_id>/scripts/<str:kind>/check", script_actions.check, name="script_check"),
     path("clusters/<uuid:cluster_id>/target", actions.target, name="target"),
     path("clusters/<uuid:cluster_id>/mode", modes.mode, name="mode"),
     path("clusters/<uuid:cluster_id>/cordon", actions.cordon, name="cordon"),
