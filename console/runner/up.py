@@ -12,9 +12,9 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -28,6 +28,7 @@ from console.runner.supervise import Status, Supervisor
 
 VENV = ROOT / ".venv"
 PAGE_SECONDS = 60.0
+MIGRATED = "migrated"  # what `demo --migrate` says once the tables stand
 
 # What ends a `kill -9` in a line on the terminal rather than in silence; supervisord itself acts within one second.
 WATCH_SECONDS = 1.0
@@ -110,16 +111,19 @@ def start(supervisor: Supervisor, servers: Servers, chosen: plan.Plan, environme
         for process in (*servers.processes, rest.pop("simulator")):
             supervisor.begin(process)
     with step("Databases"):
-        run(environment, ["-m", "console.runner.databases", servers.database, servers.idp_database])
+        begin(environment, ["-m", "console.runner.databases", servers.database, servers.idp_database]).end()
     idp = {**environment, "DJANGO_SETTINGS_MODULE": "console.idp.settings"}
     with step("Migrations"):
-        migrate = ["-m", "django", "migrate", "--verbosity", "0"]
-        run_together([(environment, migrate), (idp, migrate)])
+        # One process each for tables and what is in them: starting another costs as much as either.
+        demo = begin(environment, ["-m", "django", "demo", "--migrate"])
+        seed = begin(idp, ["-m", "django", "seed_idp", "--migrate"])
+        demo.read_until(MIGRATED)
     write_private(chosen.state / "runtime.env", public(environment))
     supervisor.begin(rest.pop("web"))
     with step("Demo"):
         # The provider reads its key as it starts, so it waits for the seed.
-        run_together([(environment, ["-m", "django", "demo"]), (idp, ["-m", "django", "seed_idp"])])
+        demo.end()
+        seed.end()
     for process in rest.values():
         supervisor.begin(process)
     with step("Page"):
@@ -131,27 +135,46 @@ def public(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(plan.OWN_PREFIX) or name in plan.ADDRESSES}
 
 
-def run(environment: Mapping[str, str], arguments: list[str]) -> None:
-    """Run one command of the virtual environment to its end."""
-    run_together([(environment, arguments)])
+@dataclass(frozen=True)
+class Command:
+    """A command of the virtual environment that runs beside us, and what it said so far."""
+
+    arguments: list[str]
+    process: subprocess.Popen[str]
+    said: list[str] = field(default_factory=list)
+
+    def read_until(self, wanted: str) -> None:
+        """Until it says this line. One that ends before stops the start, as in `end`."""
+        if not self._hears(wanted):
+            self.end()
+
+    def end(self) -> None:
+        """Wait for its end; one that failed stops the start, with what it said last."""
+        self._hears(None)
+        if self.process.wait() != 0:
+            raise RunnerError(f"`{' '.join(self.arguments)}` failed:\n{''.join(self.said).strip()[-2000:]}")
+
+    def _hears(self, wanted: str | None) -> bool:
+        """Whether it says this line before it ends."""
+        assert self.process.stdout is not None
+        try:
+            for line in self.process.stdout:
+                self.said.append(line)
+                if line.strip() == wanted:
+                    return True
+        except BaseException:
+            self.process.kill()
+            raise
+        return False
 
 
-def run_together(commands: Iterable[tuple[Mapping[str, str], list[str]]]) -> None:
-    """Run several at once; one that fails stops the start, with what it said last."""
-    running = [
-        (arguments, subprocess.Popen([install.python_of(VENV), *arguments], cwd=ROOT, env=dict(environment),
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        for environment, arguments in commands
-    ]  # fmt: skip
-    try:
-        said = [(arguments, process, process.communicate()[0]) for arguments, process in running]
-    except BaseException:
-        for _, process in running:
-            process.kill()
-        raise
-    for arguments, process, output in said:
-        if process.returncode != 0:
-            raise RunnerError(f"`{' '.join(arguments)}` failed:\n{output.strip()[-2000:]}")
+def begin(environment: Mapping[str, str], arguments: list[str]) -> Command:
+    """Start one command of the virtual environment."""
+    process = subprocess.Popen(
+        [install.python_of(VENV), *arguments], cwd=ROOT, env=dict(environment),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    return Command(arguments, process)
 
 
 def await_page(supervisor: Supervisor, chosen: plan.Plan) -> None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from console.demo import load
@@ -12,9 +13,16 @@ from console.demo import load
 class Command(BaseCommand):
     help = "Load the demo: projects, people, API keys and clusters. Can be run again; what is there is left as it is."
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--migrate", action="store_true", help="Bring the tables up to date first, and say `migrated`.")
+
+    def handle(self, *_args: Any, migrate: bool = False, **_options: Any) -> None:
         if not settings.DEMO:
             raise CommandError("The demo's API keys are public, so it is loaded only where HALFTIDE_DEMO=1 is set.")
+        if migrate:
+            call_command("migrate", verbosity=0)
+            self.stdout.write("migrated")
+            self.stdout.flush()
         fixtures = settings.BASE_DIR / "fixtures"
         load.catalogue(load.read(fixtures / "catalog.json"))
         made = load.demo(load.read(fixtures / "demo.json"), timezone.now())
