@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, modes, moved, probes, search, views
+from console.pages import actions, capacity, create, drills, modes, moved, probes, search, views, webhooks
 from console.pages.scripts import actions as script_actions
 from console.pages.scripts import views as scripts
 
@@ -37,4 +37,14 @@ urlpatterns = [
     path("clusters/<uuid:cluster_id>/mode", modes.mode, name="mode"),
     path("clusters/<uuid:cluster_id>/cordon", actions.cordon, name="cordon"),
     path("clusters/<uuid:cluster_id>/reclaim", actions.reclaim, name="reclaim"),
+    path("webhooks", webhooks.webhooks, name="webhooks"),
+    path("webhooks/new", webhooks.new_webhook, name="new_webhook"),
+    path("webhooks/<uuid:webhook_id>", webhooks.webhook, name="webhook"),
+    path("webhooks/<uuid:webhook_id>/edit", webhooks.edit_webhook, name="edit_webhook"),
+    path("webhooks/<uuid:webhook_id>/switch", webhooks.switch_webhook, name="switch_webhook"),
+    path("webhooks/<uuid:webhook_id>/test", webhooks.test_webhook, name="test_webhook"),
+    path("webhooks/<uuid:webhook_id>/secret", webhooks.renew_secret, name="renew_secret"),
+    path("webhooks/<uuid:webhook_id>/delete", webhooks.delete_webhook, name="delete_webhook"),
+    path("webhooks/<uuid:webhook_id>/messages/<uuid:delivery_id>", webhooks.webhook_message, name="webhook_message"),
+    path("webhooks/<uuid:webhook_id>/messages/<uuid:delivery_id>/resend", webhooks.resend_message, name="resend_message"),
 ]
