@@ -76,8 +76,8 @@ def row_of(webhook: Webhook) -> Row:
 
 
 def where(webhook: Webhook) -> str:
-    """ "hooks.slack.com …ab12": enough to know it by."""
-    return f"{webhook.host}\u00a0…{webhook.tail}" if webhook.tail else webhook.host
+    """ "hooks.slack.com …ab12": enough to know it by. A line never ends between the dots and what they stand before."""
+    return f"{webhook.host} …\u2060{webhook.tail}" if webhook.tail else webhook.host
 
 
 def badge_of(webhook: Webhook) -> Badge:

@@ -28,15 +28,16 @@ def test_axe_finds_nothing_on_any_page(
     page.goto("/capacity")
     page.locator("#would").get_by_text("Start drill").first.wait_for()
     assert violations(page) == []
-    page.goto(f"/clusters/{cluster['id']}/preview?gpus=8")
-    assert violations(page) == []
+    for address in (f"/clusters/{cluster['id']}/preview?gpus=8", "/webhooks", "/webhooks/new"):
+        page.goto(address)
+        assert violations(page) == []
 
 
 def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, context: BrowserContext) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": 375, "height": 800})
     sign_in(page, "Ada, admin")
-    for address in ("/", "/clusters/new"):
+    for address in ("/", "/clusters/new", "/webhooks", "/webhooks/new"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
     cluster = open_cluster(page, stack, "aurora-train")
