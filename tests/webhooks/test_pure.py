@@ -1,5 +1,6 @@
 """What decides, without a row: when a burst ends, what it says, how it is written, when a try comes again."""
 
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -71,11 +72,11 @@ def test_a_burst_is_told_ten_seconds_after_the_last_and_a_minute_after_the_first
 
 
 @given(st.lists(st.floats(0.1, 60), min_size=1, max_size=200))
-def test_a_flood_is_at_most_a_message_each_three_minutes_once_it_goes_on(gaps: list[float]) -> None:
-    """Entries all the time: the n-th message is told no sooner than its window allows, and none later than three minutes."""
-    moment, told, step = NOW, None, 0
+def test_what_goes_on_and_on_is_told_more_and_more_seldom_and_nothing_waits_longer_than_three_minutes(gaps: list[float]) -> None:
+    """Entries at most a minute apart, for hours: the n-th message is 10, 20, 40 … 180 s after the one before, or more."""
+    moment, opened, step = NOW, NOW, 0
+    told: datetime | None = None
     closes: datetime | None = None
-    opened = NOW
     sent: list[datetime] = []
     for gap in gaps:
         moment += timedelta(seconds=gap)
@@ -86,8 +87,8 @@ def test_a_flood_is_at_most_a_message_each_three_minutes_once_it_goes_on(gaps: l
             step, opened = bursts.step_after(moment, told, step), moment
         closes = bursts.closes_at(opened, moment, step)
         assert closes - opened <= timedelta(seconds=bursts.SELDOM)
-    hours = (moment - NOW).total_seconds() / 3600
-    assert len(sent) <= 5 + hours * 3600 / 10
+    for number, (before, then) in enumerate(itertools.pairwise(sent), 1):
+        assert then - before >= timedelta(seconds=min(10 << min(number, 5), bursts.SELDOM))
 
 
 def test_every_reason_of_a_group_is_one_that_halftide_writes() -> None:
