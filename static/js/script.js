@@ -6,7 +6,7 @@ import { openDraft } from "./script_draft.js";
 import { openEditor } from "./script_editor.js";
 import { refresh, save } from "./script_save.js";
 import { countLines, draw, hush, otherPerson, say, sayDone, signedOut } from "./script_says.js";
-import { clock, showTimes } from "./times.js";
+import { clock } from "./times.js";
 
 const form = document.querySelector("[data-editor]"), mayWrite = !form.elements.script.readOnly;
 const draft = openDraft(form.dataset.draft);
@@ -55,7 +55,6 @@ const saved = async (sent, { version, message }) => {
   put(editor.get(), version); // what was typed meanwhile is a draft again
   sayDone(message);
   await refresh();
-  showTimes(document);
 };
 const submit = async () => {
   const sent = editor.get();
@@ -70,6 +69,7 @@ const submit = async () => {
     newest = answer.body.error.version;
     hush();
     showClash(answer.body.html, (choice) => choose(choice, answer.body.texts));
+    await refresh();
   } else say(`Not saved. ${answer.error.message} What you typed is still here.`, "red", "i-critical");
 };
 const heard = ({ ok, status, body }) => {

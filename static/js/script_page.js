@@ -1,4 +1,5 @@
 // What hands and other tabs do on the page of a script: save by button or key, discard, insert, paste, sign in elsewhere.
+import { offer as offerKey } from "./keys.js";
 import { discard, draft, editor, form, mayWrite, submit } from "./script.js";
 import { offer } from "./script_offers.js";
 import { say } from "./script_says.js";
@@ -10,11 +11,7 @@ if (mayWrite) {
     submit();
   });
   form.querySelector("[data-discard]").addEventListener("click", discard);
-  document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    event.preventDefault();
-    submit();
-  });
+  offerKey("mod+s", "Save the script", submit);
   document.addEventListener("paste", (event) => {
     if (form.contains(event.target) && event.clipboardData?.getData("text/plain").includes("\r")) {
       say("What you pasted ended its lines in CRLF, as on Windows. Here they end in LF.");

@@ -1,5 +1,6 @@
 // One save as a request, and what can come back: kept, unchanged, somebody was faster, signed out, or signed in anew meanwhile.
 import { post } from "./send.js";
+import { showTimes } from "./times.js";
 
 const fetchPage = async () => {
   const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
@@ -45,4 +46,5 @@ export const refresh = async () => {
     const fresh = page?.getElementById(old.id);
     if (fresh) old.replaceWith(document.adoptNode(fresh));
   }
+  showTimes(document);
 };

@@ -153,6 +153,8 @@ def test_the_slower_of_two_chooses_between_both_texts(desk: Desk, olu: User, ada
     expect(clash).to_contain_text("ada saved v2 of node_init while you wrote: Mirror moved")
     expect(clash.get_by_label("Theirs, v2")).to_contain_text("adas")
     expect(clash.get_by_label("Yours", exact=True)).to_contain_text("olus")
+    expect(page.locator("#versions")).to_contain_text("Mirror moved")
+    expect(page.locator("[data-save]")).to_have_text("Save as v3")
     assert len(texts()) == 2
     clash.get_by_role("button", name="Take theirs").click()
     assert text_of(page) == FIRST.replace("one", "adas")
