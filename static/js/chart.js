@@ -1,6 +1,7 @@
-// The chart loads when it comes into view: first Plotly (once, a linked file), then the series. Afterwards it is drawn on from what the
-// page hears anyway; no event asks the server. Its colours are the page's, and change with them.
+// The chart is drawn when it comes into view, from its series alone. Plotly (a linked file of 1.5 MB) is loaded once somebody points at
+// it, focuses it or chooses a range. Afterwards it is drawn on from what the page hears anyway; no event asks the server.
 import { draw } from "./plot.js";
+import { canSketch, sketch } from "./sketch.js";
 import { serverNow } from "./times.js";
 
 // Plotly's global style and a map library's are linked, not injected: Plotly leaves them out where these ids stand.
@@ -31,24 +32,31 @@ export const keepChart = (card) => {
     if (!data) return;
     const now = serverNow(), last = data.at.length - 1;
     data.at[last] = new Date(now).toISOString(); // the last step goes on until now
-    if (plot.hasAttribute("aria-busy")) { plot.removeAttribute("aria-busy"); plot.replaceChildren(); }
-    draw(plot, data, now - LENGTH[range], now);
+    plot.removeAttribute("aria-busy");
+    if (window.Plotly) {
+      if (!plot.classList.contains("js-plotly-plot")) plot.replaceChildren();
+      draw(plot, data, now - LENGTH[range], now);
+    } else sketch(plot, data, now - LENGTH[range], now);
     says.textContent = `Preemptible GPUs in the last ${range}: ${data.desired[last]} desired and ${data.allocated[last]} allocated now, `
       + `taken back ${data.marks.length} times.`;
+  };
+  const closer = async () => { // Plotly: values under the pointer
+    if (window.Plotly) return redraw();
+    try { await plotly(plot); } catch { ready = null; } // the sketch stays; the next touch tries again
+    return redraw();
   };
   const soon = () => { again ??= setTimeout(redraw, 250); };
   const load = async () => {
     const wanted = range;
     try {
-      await plotly(plot);
       const answer = await fetch(`${card.dataset.url}?range=${wanted}`, { headers: { Accept: "application/json" } });
       if (!answer.ok) throw new Error(answer.status);
       const got = await answer.json();
       if (wanted !== range) return; // another range was chosen meanwhile
       data = got;
-      redraw();
+      if (canSketch(data)) redraw();
+      else await closer();
     } catch {
-      ready = window.Plotly ? ready : null;
       if (!data) plot.textContent = "The chart cannot be loaded just now. Choose a range to try again.";
     }
   };
@@ -71,6 +79,7 @@ export const keepChart = (card) => {
     for (const one of card.querySelectorAll("[data-range]")) one.setAttribute("aria-pressed", String(one === button));
     load();
   });
+  for (const kind of ["pointerenter", "focusin"]) card.addEventListener(kind, closer);
   document.addEventListener("halftide:panel", grow);
   document.addEventListener("halftide:entry", ({ detail: row }) => {
     if (!data || row.dataset.reason !== "TogetherPreempted" || data.marks.some((mark) => mark.id === +row.dataset.id)) return;

@@ -1,4 +1,6 @@
 // The picture itself: allocated as an area, desired as a dashed line, what is not yet here hatched between them, preemptions as marks.
+import { scale } from "./sketch.js";
+
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const resolve = (value) => { // light-dark() and var() as a colour that Plotly understands
   const probe = document.createElement("i");
@@ -10,14 +12,12 @@ const resolve = (value) => { // light-dark() and var() as a colour that Plotly u
 };
 const colour = (name) => resolve(`var(${name})`);
 const faint = (rgb, alpha) => rgb.replace(/^rgb\((.*)\)$/, `rgba($1, ${alpha})`);
-const ticks = (top, step) => Math.max(step, Math.ceil(top / step / 4) * step);
 
 export const draw = (plot, data, from, to) => {
   const tide = colour("--tide"), ink = colour("--ink"), soft = colour("--ink-3"), line = colour("--line"), amber = colour("--amber");
   const amberText = colour("--amber-text"), tideText = colour("--tide-text"), surface = colour("--surface");
   const font = { family: token("--sans") || "sans-serif", size: 11, color: soft };
-  const every = ticks(Math.max(...data.desired, ...data.allocated, data.step), data.step);
-  const top = every * Math.max(2, Math.ceil(Math.max(...data.desired, ...data.allocated, 1) / every));
+  const { every, top } = scale(data);
   const last = data.at.length - 1, lined = { shape: "hv" };
   const marks = data.marks.filter((mark) => Date.parse(mark.at) >= from);
   const traces = [
