@@ -63,6 +63,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
+    "console.pages.measures.TimingMiddleware",
     "console.http.RequestIdMiddleware",
     "django.middleware.gzip.GZipMiddleware",  # pads each answer by chance and masks each token, against guessing by length
     "csp.middleware.CSPMiddleware",
@@ -234,6 +235,9 @@ KUBECONFIG_COMMANDS = frozenset(env.words("HALFTIDE_KUBECONFIG_COMMANDS"))  # ex
 SIM_URL = env.url("HALFTIDE_SIM_URL", f"http://127.0.0.1:{SIM_PORT}")
 WEBHOOK_ALLOW = allowed.parse(env.words("HALFTIDE_WEBHOOK_ALLOW"))  # reached beside public addresses
 QUOTA_GPUS = env.integer("HALFTIDE_QUOTA_GPUS", 512, 8, 1_000_000)  # preemptible GPUs a project may ask for in all
+
+# Who may read /metrics from elsewhere; without it, this machine only.
+METRICS_TOKEN = env.secret("HALFTIDE_METRICS_TOKEN", "")
 
 LOGGING = {
     "version": 1,

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import Error
+from prometheus_client import Gauge
 
 from console.feed import reads
 from console.feed.listener import listen
@@ -23,6 +24,7 @@ from console.live import ACCESS
 from console.timeline.models import Stream
 
 log = logging.getLogger(__name__)
+SOCKETS = Gauge("halftide_sockets", "Browsers that listen to this web process")
 
 LOOK_EVERY = 2.0  # seconds between two looks at the heads of all watched streams
 BEAT_EVERY = 5.0  # seconds between two heartbeats; the browser's light goes out after 12 without one
@@ -103,6 +105,7 @@ class Hub:
             for stream in channel.streams:
                 self._by_stream.setdefault(stream, set()).add(cluster_id)
         channel.listeners.add(listener)
+        SOCKETS.inc()
         if self._doubted_at >= listener.rights_as_of:
             self._doubt.set()  # rights changed between its door and here
         self._start()
@@ -110,9 +113,10 @@ class Hub:
     def leave(self, cluster_id: UUID, listener: Listener) -> None:
         """May be called for who never came or is gone."""
         channel = self._channels.get(cluster_id)
-        if channel is None:
+        if channel is None or listener not in channel.listeners:
             return
-        channel.listeners.discard(listener)
+        channel.listeners.remove(listener)
+        SOCKETS.dec()
         if channel.listeners:
             return
         del self._channels[cluster_id]

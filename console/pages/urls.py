@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, modes, moved, probes, search, views, webhooks
+from console.pages import actions, capacity, create, drills, metrics, modes, moved, probes, search, views, webhooks
 from console.pages.scripts import actions as script_actions
 from console.pages.scripts import views as scripts
 
 urlpatterns = [
     path("healthz", probes.alive, name="healthz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("readyz", probes.ready, name="readyz"),
     path("static/<slug:version>/<path:path>", moved.static_file, name="moved_static_file"),
     path("", views.clusters, name="clusters"),
