@@ -144,6 +144,8 @@ def secret(name: str, default: str | None = None) -> str:
             raise SettingError(f"{name}_FILE points to {path}, which cannot be read.") from error
     if value is None:
         value = default
-    if not value and default != "":  # "": one may do without it
+    if not value and default == "":
+        return ""  # one may do without it
+    if not value:
         raise SettingError(f"{name} (or {name}_FILE) is not set, and a secret has no default.")
     return value

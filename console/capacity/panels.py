@@ -80,6 +80,7 @@ def _gauge(picture: Picture) -> SafeString:
         want=gauge.percent(found.desired, end),
         gives=found.allocated > found.desired,
         at_end=found.desired >= end * 0.94,
+        level_at_end=level >= end * 0.9,
         level=level,
         level_share=gauge.percent(level, end),
         level_clear=level > 0 and abs(level - found.desired) >= end * 0.15,

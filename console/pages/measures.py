@@ -85,8 +85,8 @@ class Rows:
     def _work(self) -> Iterator[GaugeMetricFamily]:
         due = _family("work_due", "Rows that wait for a worker", "kind")
         age = _family("work_due_age_seconds", "How long the oldest of them waits", "kind")
-        for kind, rows in (("drains", Drain.objects), ("pools", Pool.objects)):
-            found = rows.filter(due_at__lte=self.now).aggregate(count=Count("pk"), oldest=Min("due_at"))
+        for kind, model in (("drains", Drain), ("pools", Pool)):
+            found = model._default_manager.filter(due_at__lte=self.now).aggregate(count=Count("pk"), oldest=Min("due_at"))
             due.add_metric([kind], found["count"])
             age.add_metric([kind], self._age(found["oldest"]))
         yield due
@@ -105,7 +105,7 @@ class Rows:
         try:
             with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=LIMIT, socket_connect_timeout=LIMIT) as client:
                 for queue in QUEUES:
-                    lengths.add_metric([queue], int(client.llen(queue)))  # type: ignore[arg-type]  # typed for async too
+                    lengths.add_metric([queue], int(client.llen(queue)))
         except (redis.RedisError, OSError):
             yield _one("redis_up", "1 if Redis answers", 0)
             return

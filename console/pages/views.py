@@ -14,7 +14,7 @@ from console.clusters.access import get_cluster
 from console.http import DomainError
 from console.pages import chart as charts
 from console.pages import overview as page
-from console.pages import queries
+from console.pages import queries, trying
 from console.pages.asking import actor_of
 from console.timeline.queries import heads
 
@@ -67,6 +67,7 @@ def show_overview(
         "strip": page.strip(found.picture),
         "nodes": page.first_nodes(found.picture),
         "ranges": charts.RANGES,
+        "steps": trying.steps(request, found.picture),
         "problem": problem,
         "typed": request.POST.get("gpus", "") if problem else "",
         "mode_problem": mode_problem,
