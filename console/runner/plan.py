@@ -13,6 +13,9 @@ from console.runner.errors import RunnerError
 OWN_PREFIX = "HALFTIDE_"
 ADDRESSES = ("DATABASE_URL", "REDIS_URL")
 
+# `make up KUBERNETES=real`: a word of the command rather than a setting of the console, so it has no prefix.
+KUBERNETES = "KUBERNETES"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -24,6 +27,7 @@ class Plan:
     idp_port: int
     database_url: str | None
     redis_url: str | None
+    real: bool = False  # each cluster of the demo gets a real control plane; its machines stay simulated
 
     @property
     def address(self) -> str:
@@ -41,7 +45,15 @@ def read_plan(state: Path) -> Plan:
         idp_port=env.port("HALFTIDE_IDP_PORT", 8002),
         database_url=_optional_url("DATABASE_URL", ("postgresql", "postgres")),
         redis_url=_optional_url("REDIS_URL", ("redis", "rediss", "unix")),
+        real=_real(),
     )
+
+
+def _real() -> bool:
+    chosen = env.text(KUBERNETES, "simulated")
+    if chosen not in ("simulated", "real"):
+        raise RunnerError(f"{KUBERNETES} is simulated (the default) or real, not {chosen!r}.")
+    return chosen == "real"
 
 
 def _optional_url(name: str, schemes: tuple[str, ...]) -> str | None:
@@ -84,6 +96,7 @@ def runtime(plan: Plan, database: str, idp_database: str, redis: str, secrets: d
         "HALFTIDE_PORT": str(plan.port),
         "HALFTIDE_SIM_PORT": str(plan.sim_port),
         "HALFTIDE_IDP_PORT": str(plan.idp_port),
+        "HALFTIDE_SIM_REAL": "1" if plan.real else "0",
         "HALFTIDE_PUBLIC_URL": chosen.get("HALFTIDE_PUBLIC_URL") or plan.address,
         "DATABASE_URL": database,
         "HALFTIDE_IDP_DATABASE_URL": idp_database,

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from console.env import ROOT, state_dir
 from console.runner import install, plan, postgres, redis
+from console.runner.controlplane import build
 from console.runner.errors import RunnerError
 from console.runner.processes import Process, console_processes, postgres_process, redis_process
 from console.runner.progress import step
@@ -58,6 +59,10 @@ def up() -> None:
         done.detail = install.make(VENV)
     with step("Packages") as done:
         done.detail = install.ensure(VENV, [ROOT / "requirements.txt"], state / "log" / "install.log")
+    if chosen.real:
+        with step("Kubernetes") as done:
+            folder = build.programs((*build.SERVERS, "kubectl"), say=lambda text: print(f"\n    {text}", end=" ", flush=True))
+            done.detail = f"{build.VERSION}, programs in {folder}"
     with step("PostgreSQL, Redis") as done:
         servers, sockets, done.detail = prepare_servers(chosen)
     environment = {**os.environ, **plan.runtime(

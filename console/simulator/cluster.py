@@ -47,7 +47,7 @@ class Cluster:
     async def __call__(self, request: Request) -> Response | Stream:
         """Answer one request. Our own machines pass by log and faults."""
         if request.headers.get("user-agent") == AGENT:
-            return await self.api(request)
+            return await self.api(request, tracked=False)
         target = parse(request.path)
         verb = verb_of(request, target) if target else request.method.lower()
         resource = target.resource.plural if target else ""

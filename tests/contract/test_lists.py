@@ -18,6 +18,7 @@ COLUMNS = {
     "/api/v1/configmaps": "Name Data Age",
     "/apis/apps/v1/daemonsets": "Name Desired Current Ready Up-to-date Available Node_Selector Age Containers* Images* Selector*",
     "/apis/apps/v1/replicasets": "Name Desired Current Ready Age Containers* Images* Selector*",
+    "/apis/apps/v1/deployments": "Name Ready Up-to-date Available Age Containers* Images* Selector*",
     "/apis/batch/v1/jobs": "Name Status Completions Duration Age Containers* Images* Selector*",
     "/apis/policy/v1/poddisruptionbudgets": "Name Min_Available Max_Unavailable Allowed_Disruptions Age",
     "/apis/coordination.k8s.io/v1/leases": "Name Holder Age",

@@ -133,6 +133,13 @@ def _replica_set(body: Json, now: datetime) -> list[Any]:
     return [_name(body), *counts, _born(body, now), *_template(body)]
 
 
+def _deployment(body: Json, now: datetime) -> list[Any]:
+    status = body.get("status", {})
+    ready = f"{status.get('readyReplicas', 0)}/{body['spec'].get('replicas', 0)}"
+    counts = [status.get(key, 0) for key in ("updatedReplicas", "availableReplicas")]
+    return [_name(body), ready, *counts, _born(body, now), *_template(body)]
+
+
 def _job(body: Json, now: datetime) -> list[Any]:
     status, spec = body.get("status", {}), body["spec"]
     state = next((item["type"] for item in status.get("conditions") or [] if item["status"] == "True"), "Running")
@@ -194,6 +201,10 @@ COLUMNS = {
     "replicasets.apps": Columns(
         _heads("Name", "Desired", "Current", "Ready", "Age", wide=TEMPLATE, integers=("Desired", "Current", "Ready")),
         _replica_set,
+    ),
+    "deployments.apps": Columns(
+        _heads("Name", "Ready", "Up-to-date", "Available", "Age", wide=TEMPLATE, integers=("Up-to-date", "Available")),
+        _deployment,
     ),
     "jobs.batch": Columns(_heads("Name", "Status", "Completions", "Duration", "Age", wide=TEMPLATE), _job),
     "poddisruptionbudgets.policy": Columns(

@@ -58,7 +58,7 @@ def complete(resource: Resource, body: Json) -> None:
         body.setdefault("type", "Opaque")
     elif resource.plural == "poddisruptionbudgets":
         body["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
-    elif resource.plural in ("daemonsets", "replicasets", "jobs"):
+    elif resource.plural in ("daemonsets", "deployments", "replicasets", "jobs"):
         _workload(resource, body)
 
 
@@ -89,6 +89,12 @@ def _workload(resource: Resource, body: Json) -> None:
     elif resource.plural == "replicasets":
         spec.setdefault("replicas", 1)
         body["status"] = {"replicas": 0}
+    elif resource.plural == "deployments":
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+        spec.setdefault("strategy", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}})
+        body["status"] = {}
     else:
         spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})
         spec.setdefault("revisionHistoryLimit", 10)

@@ -1,9 +1,11 @@
-"""What the server says it can do: groups, resources, version, and the little OpenAPI that kubectl's checks need."""
+"""What the server says it can do: groups, resources, version, and the OpenAPI that `kubectl apply` and `explain` read."""
 
+from console.simulator.kubernetes import schemas
 from console.simulator.kubernetes.resources import RESOURCES, VERBS, Resource
 from console.simulator.values import Json
 
 VERSION = "v1.36.3"
+CHECKED = ("dryRun", "fieldManager", "fieldValidation", "force")
 SUBRESOURCES: dict[str, Json] = {
     "pods/binding": {"kind": "Binding", "verbs": ["create"]},
     "pods/eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
@@ -55,6 +57,7 @@ def _resources(group: str, version_: str) -> Json:
 
 def document(path: str, host: str, number: str) -> Json | None:
     """The discovery document at a path, None where there is none."""
+    path = "/" + path.strip("/")
     parts = path.strip("/").split("/")
     named = groups()
     if path == "/version":
@@ -80,27 +83,21 @@ def document(path: str, host: str, number: str) -> Json | None:
 
 
 def _openapi(prefix: str) -> Json | None:
-    """Enough OpenAPI for kubectl to see that the server checks fields itself; there are no schemas to explain."""
+    """OpenAPI of one group: its kinds' paths, as far as clients look at them, and the schemas."""
     paths: Json = {}
-    for resource in RESOURCES:
-        base = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
-        if base == prefix:
-            where = "/namespaces/{namespace}" if resource.namespaced else ""
-            about = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-            checks = [{"name": "fieldValidation", "in": "query", "schema": {"type": "string", "uniqueItems": True}}]
-            ok = {"200": {"description": "OK"}}
-            patch = {
-                "x-kubernetes-action": "patch",
-                "x-kubernetes-group-version-kind": about,
-                "parameters": checks,
-                "responses": ok,
-            }
-            paths[f"{base}{where}/{resource.plural}/{{name}}"] = {"patch": patch}
+    served = [item for item in RESOURCES if (f"/apis/{item.api_version}" if item.group else "/api/v1") == prefix]
+    for resource in served:
+        where = "/namespaces/{namespace}" if resource.namespaced else ""
+        about = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        checks = [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in CHECKED]
+        said = {schemas.KIND: about, "responses": {"200": {"description": "OK"}}}
+        patch = {"x-kubernetes-action": "patch", "parameters": checks, **said}
+        paths[f"{prefix}{where}/{resource.plural}/{{name}}"] = {"get": {"x-kubernetes-action": "get", **said}, "patch": patch}
     if not paths:
         return None
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION},
         "paths": paths,
-        "components": {"schemas": {}},
+        "components": {"schemas": schemas.closure(map(schemas.name_of, served))},
     }

@@ -42,12 +42,14 @@ SECRETS = Resource("", "v1", "secrets", "Secret", status=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", short=("cm",), status=False)
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", short=("ds",), categories=("all",), generation=True)
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", short=("rs",), categories=("all",), generation=True)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", short=("deploy",), categories=("all",), generation=True)
 JOBS = Resource("batch", "v1", "jobs", "Job", categories=("all",), generation=True)
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",), generation=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", status=False)
 NEW_EVENTS = Resource("events.k8s.io", "v1", "events", "Event", short=("ev",), status=False, stored_as="events")
 
 RESOURCES = (
-    NODES, PODS, EVENTS, NAMESPACES, SECRETS, CONFIG_MAPS, DAEMON_SETS, REPLICA_SETS, JOBS, BUDGETS, LEASES, NEW_EVENTS
+    NODES, PODS, EVENTS, NAMESPACES, SECRETS, CONFIG_MAPS, DAEMON_SETS, REPLICA_SETS, DEPLOYMENTS, JOBS, BUDGETS,
+    LEASES, NEW_EVENTS,
 )  # fmt: skip
 BY_PATH = {(resource.group, resource.version, resource.plural): resource for resource in RESOURCES}

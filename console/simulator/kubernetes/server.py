@@ -10,17 +10,20 @@ from console.simulator.kubernetes import (
     discovery,
     errors,
     events_view,
+    intake,
     listing,
+    managed,
     patches,
     protobuf,
     streams,
     writes,
 )
 from console.simulator.kubernetes.errors import ApiError
+from console.simulator.kubernetes.managed import Writer
 from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.pod_verbs import PodVerbs
 from console.simulator.kubernetes.render import Renderer, form
-from console.simulator.kubernetes.resources import EVENTS, NAMESPACES, NEW_EVENTS
+from console.simulator.kubernetes.resources import EVENTS, NAMESPACES, NEW_EVENTS, Resource
 from console.simulator.kubernetes.store import Record, Store
 from console.simulator.values import Json, copy, instant, loads
 from console.simulator.web import Request, Response, Stream, answer
@@ -55,10 +58,10 @@ class Api:
             if store.get(NAMESPACES, "", name) is None:
                 store.put(NAMESPACES, writes.created(NAMESPACES, {"metadata": {"name": name}}, "", clock()))
 
-    async def __call__(self, request: Request) -> Response | Stream:
-        """Answer one request; refusals are Status bodies."""
+    async def __call__(self, request: Request, *, tracked: bool = True) -> Response | Stream:
+        """Answer one request; refusals are Status bodies. Of who is not `tracked` no field is remembered to be theirs."""
         try:
-            return self._answer(request)
+            return self._answer(request, tracked)
         except ApiError as error:
             return error.response()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -68,7 +71,7 @@ class Api:
             log.info("%s %s: a body of the wrong shape", request.method, request.path, exc_info=True)
             return errors.bad_request(f"the object provided cannot be decoded: {error!r}").response()
 
-    def _answer(self, request: Request) -> Response | Stream:
+    def _answer(self, request: Request, tracked: bool) -> Response | Stream:
         if request.path in ("/healthz", "/livez", "/readyz"):
             return Response(200, b"ok", "text/plain; charset=utf-8")
         found = discovery.document(request.path, request.headers.get("host", ""), self.version)
@@ -81,9 +84,9 @@ class Api:
             if request.path.startswith(("/api/", "/apis/")):
                 raise errors.unknown_path()
             return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
-        return self._resource(request, target)
+        return self._resource(request, target, intake.writer(request, target, self._clock()) if tracked else None)
 
-    def _resource(self, request: Request, target: Target) -> Response | Stream:
+    def _resource(self, request: Request, target: Target, writer: Writer | None) -> Response | Stream:
         renderer = self._renderer(request, target)
         match verb_of(request, target), target.subresource:
             case "watch", "":
@@ -98,15 +101,17 @@ class Api:
             case "get", "log":
                 return self._pods.log(self._find(target).body)
             case "create", "" if not target.name:
-                return self._create(request, target, renderer)
+                return self._create(request, target, renderer, writer)
             case "create", "eviction":
                 return self._pods.evict(target, self._find(target).body, self._body(request), dry=_dry(request))
             case "create", "binding":
                 return self._pods.bind(self._find(target).body, self._body(request))
             case "update", "" | "status" | "finalize" if target.name:
-                return self._update(request, target, renderer)
+                return self._update(request, target, renderer, writer)
+            case "patch", "" | "status" if target.name and intake.is_apply(request):
+                return self._apply(request, target, renderer)
             case "patch", "" | "status" if target.name:
-                return self._patch(request, target, renderer)
+                return self._patch(request, target, renderer, writer)
             case "delete", "":
                 return self._delete(request, target, renderer)
             case "deletecollection", "":
@@ -135,23 +140,52 @@ class Api:
             what = "error decoding patch" if patch else "the object provided is unrecognized: json parse error"
             raise errors.bad_request(f"{what}: {error}") from error
 
-    def _create(self, request: Request, target: Target, renderer: Renderer) -> Response:
+    def _create(self, request: Request, target: Target, renderer: Renderer, writer: Writer | None) -> Response:
         resource = target.resource
         body = writes.accepted(resource, self._body(request))
-        namespace = target.namespace or ("default" if resource.namespaced else "")
-        if resource.namespaced:
-            self._open_namespace(namespace)
+        if writer is not None:
+            body = intake.checked(request, resource, body)
         if resource is NEW_EVENTS:
             body = events_view.to_core(body)
         if resource.key == EVENTS.key:
             body = events_view.completed(body)
+        fresh = self._new(target, body)
+        if writer is not None:
+            fresh = managed.updated(_stored(resource), None, fresh, writer)
+        return self._made(request, resource, fresh, renderer)
+
+    def _new(self, target: Target, body: Json) -> Json:
+        """A new object, checked against what is there."""
+        resource, namespace = target.resource, target.namespace or ("default" if target.resource.namespaced else "")
+        if resource.namespaced:
+            self._open_namespace(namespace)
         fresh = writes.created(resource, body, namespace, self._clock())
         name = fresh["metadata"]["name"]
         if self.store.get(resource, namespace, name) is not None:
             raise errors.already_exists(resource, name)
-        if _dry(request):
-            return Response(201, renderer.one(Record(0, fresh)))
-        return Response(201, renderer.one(self.store.put(resource, fresh)))
+        return fresh
+
+    def _made(self, request: Request, resource: Resource, fresh: Json, renderer: Renderer) -> Response:
+        record = Record(0, fresh) if _dry(request) else self.store.put(resource, fresh)
+        return Response(201, renderer.one(record))
+
+    def _apply(self, request: Request, target: Target, renderer: Renderer) -> Response:
+        """Server-side apply: makes the object where there is none."""
+        resource, writer, config = target.resource, intake.writer(request, target, self._clock()), intake.config(request, target)
+        accepted = writes.accepted(resource, config)
+        old = self.store.get(resource, target.namespace, target.name)
+        if old is None:
+            if target.subresource:
+                raise errors.not_found(resource, target.name)
+            owned = managed.applied(resource, None, accepted, writer, force=False)["metadata"]["managedFields"]
+            fresh = self._new(target, accepted)
+            fresh["metadata"]["managedFields"] = owned
+            return self._made(request, resource, fresh, renderer)
+        whole = managed.applied(resource, old.body, accepted, writer, force=request.query.get("force") == "true")
+        owned = whole["metadata"]["managedFields"]
+        new = writes.replaced(resource, old.body, whole, subresource=target.subresource)
+        new["metadata"]["managedFields"] = owned
+        return Response(200, renderer.one(self._save(request, target, old, new)))
 
     def _open_namespace(self, name: str) -> None:
         found = self.store.get(NAMESPACES, "", name)
@@ -161,23 +195,31 @@ class Api:
             message = f"unable to create new content in namespace {name} because it is being terminated"
             raise ApiError(403, "Forbidden", message, {"name": name, "kind": "namespaces"})
 
-    def _update(self, request: Request, target: Target, renderer: Renderer) -> Response:
+    def _update(self, request: Request, target: Target, renderer: Renderer, writer: Writer | None) -> Response:
         old = self._find(target)
         body = writes.accepted(target.resource, self._body(request))
+        if writer is not None:
+            body = intake.checked(request, target.resource, body)
         if target.resource is NEW_EVENTS:
             body = events_view.to_core(body)
         new = writes.replaced(target.resource, old.body, body, subresource=target.subresource, put=True)
+        if writer is not None:
+            new = managed.updated(_stored(target.resource), old.body, new, writer)
         return Response(200, renderer.one(self._save(request, target, old, new)))
 
-    def _patch(self, request: Request, target: Target, renderer: Renderer) -> Response:
+    def _patch(self, request: Request, target: Target, renderer: Renderer, writer: Writer | None) -> Response:
         resource, old = target.resource, self._find(target)
         shown = events_view.to_new(old.body) if resource is NEW_EVENTS else old.body
         whole = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
         patch = self._body(request, patch=True)
         body = writes.accepted(resource, patches.patched(request.headers.get("content-type", ""), whole, patch))
+        if writer is not None:
+            body = intake.checked(request, resource, body)
         if resource is NEW_EVENTS:
             body = events_view.to_core(body)
         new = writes.replaced(resource, old.body, body, subresource=target.subresource)
+        if writer is not None:
+            new = managed.updated(_stored(resource), old.body, new, writer)
         return Response(200, renderer.one(self._save(request, target, old, new)))
 
     def _save(self, request: Request, target: Target, old: Record, new: Json) -> Record:
@@ -242,6 +284,11 @@ class Api:
             seen = instant(record.body.get("lastTimestamp")) or written
             if seen is not None and written is not None and max(seen, written) < oldest:
                 self.store.remove(EVENTS, copy(record.body))
+
+
+def _stored(resource: Resource) -> Resource:
+    """The resource whose shape is stored: of the two kinds of Event the core one."""
+    return EVENTS if resource is NEW_EVENTS else resource
 
 
 def _dry(request: Request) -> bool:

@@ -1,7 +1,9 @@
 """Is this object well formed: names, labels, the fields a kind cannot be without. Causes in the API's own words."""
 
 import re
+from typing import Any
 
+from console.simulator.kubernetes import schemas
 from console.simulator.kubernetes.resources import Resource
 from console.simulator.values import Json
 
@@ -87,6 +89,29 @@ def object_causes(resource: Resource, body: Json) -> list[Cause]:
                 known = ", ".join(f'"{effect}"' for effect in EFFECTS)
                 message = f'Unsupported value: "{taint.get("effect", "")}": supported values: {known}'
                 causes.append(("FieldValueNotSupported", message, f"metadata.taints[{at}].effect"))
-    if resource.plural in ("daemonsets", "replicasets") and not spec.get("selector"):
+    if resource.plural in ("daemonsets", "deployments", "replicasets") and not spec.get("selector"):
         causes.append(("FieldValueRequired", "Required value", "spec.selector"))
     return causes
+
+
+def unknown(value: Any, schema: Json, at: str = "") -> list[str]:
+    """The fields that no such object has."""
+    if isinstance(value, list):
+        return [path for number, part in enumerate(value) for path in unknown(part, schemas.item(schema), f"{at}[{number}]")]
+    found: list[str] = []
+    if not isinstance(value, dict):
+        return found
+    for name, part in value.items():
+        inner, path = schemas.child(schema, name), f"{at}.{name}" if at else name
+        found += [path] if inner is None else unknown(part, inner, path)
+    return found
+
+
+def pruned(value: Any, schema: Json) -> Any:
+    """Without them: the real server decodes into types, which have no room for more."""
+    if isinstance(value, list):
+        return [pruned(part, schemas.item(schema)) for part in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {name: schemas.child(schema, name) for name in value}
+    return {name: pruned(part, inner[name] or {}) for name, part in value.items() if inner[name] is not None}

@@ -62,7 +62,7 @@ def replaced(resource: Resource, old: Json, new: Json, *, subresource: str = "",
     if after.get("resourceVersion") not in (None, "", before["resourceVersion"]):
         raise modified(resource, name)
     metadata = {key: value for key, value in after.items() if key not in SERVER_OWNED and key != "managedFields"}
-    metadata |= {key: before[key] for key in SERVER_OWNED if key in before}
+    metadata |= {key: before[key] for key in (*SERVER_OWNED, "managedFields") if key in before}
     if "namespace" in before:
         metadata["namespace"] = before["namespace"]
     metadata["resourceVersion"] = before["resourceVersion"]

@@ -9,7 +9,7 @@ from functools import partial
 
 import httpx
 
-from console.simulator.machines import budgets, lifecycle, namespaces, said, scheduler, workloads
+from console.simulator.machines import budgets, lifecycle, namespaces, rollouts, said, scheduler, workloads
 from console.simulator.machines.client import Call, Client, Refused
 from console.simulator.machines.snapshot import Snapshot
 from console.simulator.machines.view import View
@@ -22,11 +22,12 @@ HUSH_SECONDS = 10.0  # the longest back-off of the real scheduler between two tr
 COLLECT_EVERY = 20.0  # seconds between looks for pods without a node
 PATHS = {
     "nodes": "/api/v1/nodes", "pods": "/api/v1/pods", "jobs": "/apis/batch/v1/jobs", "replica_sets": "/apis/apps/v1/replicasets",
-    "daemon_sets": "/apis/apps/v1/daemonsets", "budgets": "/apis/policy/v1/poddisruptionbudgets",
+    "daemon_sets": "/apis/apps/v1/daemonsets", "deployments": "/apis/apps/v1/deployments",
+    "budgets": "/apis/policy/v1/poddisruptionbudgets",
 }  # fmt: skip
 KINDS = {
     "nodes": "Node", "pods": "Pod", "jobs": "Job", "replica_sets": "ReplicaSet", "daemon_sets": "DaemonSet",
-    "budgets": "PodDisruptionBudget",
+    "deployments": "Deployment", "budgets": "PodDisruptionBudget",
 }  # fmt: skip
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
@@ -80,7 +81,7 @@ class Controllers:
             await asyncio.sleep(SETTLE)
             self._dirty.clear()
             # One after the other, each on a fresh picture: a pod made by one is placed by the next.
-            for plan in (lifecycle.plan, workloads.plan, self._schedule, budgets.plan):
+            for plan in (lifecycle.plan, rollouts.plan, workloads.plan, self._schedule, budgets.plan):
                 await self._attempt(partial(self._follow, plan))
 
     async def _follow(self, plan: Callable[[Snapshot, datetime], list[Call]]) -> None:

@@ -17,6 +17,7 @@ class Snapshot:
     jobs: Sequence[Json] = ()
     replica_sets: Sequence[Json] = ()
     daemon_sets: Sequence[Json] = ()
+    deployments: Sequence[Json] = ()
     budgets: Sequence[Json] = ()
     leases: Mapping[str, Json] = field(default_factory=dict)
 

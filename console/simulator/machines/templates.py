@@ -10,6 +10,10 @@ from console.simulator.values import Json
 
 CLASS_LABEL = "together.ai/compute-class"  # how workloads aim at preemptible nodes
 
+# A real Job controller gives up after six failures; a pod that was taken back is none.
+DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+PATIENCE: Json = {"backoffLimit": 1000, "podFailurePolicy": {"rules": [DISRUPTED]}}
+
 
 def _spec(item: Json) -> Json:
     amounts: Json = {"limits": {GPU: str(item["gpus"])}} if item.get("gpus") else {"requests": {"cpu": "100m", "memory": "64Mi"}}
@@ -47,7 +51,7 @@ def objects(item: Json) -> list[Call]:
     template = {"metadata": _metadata(item), "spec": _spec(item)}
     workload: Json = {"template": template}
     if kind == "Job":
-        workload |= {"parallelism": item["replicas"], "completions": item["replicas"]}
+        workload |= {"parallelism": item["replicas"], "completions": item.get("completions", item["replicas"]), **PATIENCE}
     else:
         workload["selector"] = {"matchLabels": {"app": name}}
     if kind == "ReplicaSet":
