@@ -122,7 +122,8 @@ for event in watch.Watch().stream(core.list_namespaced_pod, space, resource_vers
 said["phases"] = list(dict.fromkeys(phases))
 core.patch_node(node, {"spec": {"unschedulable": True}})
 said["cordoned"] = core.read_node(node).spec.unschedulable
-eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="p"), delete_options=client.V1DeleteOptions(grace_period_seconds=1))
+soon = client.V1DeleteOptions(grace_period_seconds=1)
+eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="p"), delete_options=soon)
 core.create_namespaced_pod_eviction("p", space, eviction)
 lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}}
 coordination = client.CoordinationV1Api()
