@@ -100,18 +100,14 @@ def test_a_failed_installation_says_why(output: str, sentence: str) -> None:
 def test_a_python_without_venv_names_the_package_that_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install.importlib.util, "find_spec", lambda _name: None)
     said = refusal(lambda: install.make(tmp_path / ".venv"))
-    assert said == (
-        "This Python cannot make virtual environments: install python3-venv (Debian and Ubuntu keep it apart)."
-    )
+    assert said == ("This Python cannot make virtual environments: install python3-venv (Debian and Ubuntu keep it apart).")
 
 
 def test_a_checkout_that_cannot_be_written_is_said_before_anything_is_installed(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / "file" / ".venv"
     said = refusal(lambda: install.make(folder))
-    assert said == (
-        f"No right to write in {folder}: run as the user who owns the checkout, or copy it to a folder of your own."
-    )
+    assert said == (f"No right to write in {folder}: run as the user who owns the checkout, or copy it to a folder of your own.")
 
 
 def test_real_pip_without_a_network_is_understood(tmp_path: Path) -> None:
@@ -151,3 +147,11 @@ def test_the_door_prints_the_sentence_and_no_traceback(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("halftide: The state in ")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_kubernetes_of_the_demo_is_one_of_two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBERNETES", "real")
+    assert plan.read_plan(tmp_path).real
+    monkeypatch.setenv("KUBERNETES", "minikube")
+    with pytest.raises(RunnerError, match="simulated \\(the default\\) or real"):
+        plan.read_plan(tmp_path)

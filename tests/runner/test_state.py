@@ -55,9 +55,7 @@ def test_a_secret_that_a_newer_version_adds_leaves_the_others_as_they_were(tmp_p
     assert set(made) == set(state.SECRETS)
 
 
-def test_the_socket_folder_is_private_and_short_enough_for_the_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_socket_folder_is_private_and_short_enough_for_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / ("d" * 90)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
