@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from console.clusters.models import Cluster, Node, Pod
 from console.kube.marks import REPORTING_COMPONENT
 from console.kube.shapes import EventShape
+from console.sync import folding
 from console.sync.room import Seen
 from console.sync.words import NODE_UNCORDONED, TOLD_TWICE, Line
 from console.timeline.changes import Actor, Change
@@ -48,20 +49,22 @@ class Place:
 
     node: str
     since: datetime
+    compute_class: str
 
 
 Places = Mapping[str, Place]
+Nodes = Mapping[str, Node]
 
 
 def places(made: Change, cluster: Cluster, uids: set[str]) -> dict[str, Place]:
     """By pod uid, for the pods among these that run on GPU nodes, those this change is about to write included."""
     if not uids:
         return {}
-    stored = Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("name", flat=True)
-    names = {*stored, *(node.name for node in made.pending(Node) if node.gpus)}
+    classes = dict(Node.objects.filter(cluster=cluster, gpus__gt=0).values_list("name", "compute_class"))
+    classes |= {node.name: node.compute_class for node in made.pending(Node) if node.gpus}
     pods = Pod.objects.filter(cluster=cluster, uid__in=uids, started_at__isnull=False)
     found = pods.values_list("uid", "node_name", "started_at")
-    return {uid: Place(name, since) for uid, name, since in found if since and name in names}
+    return {uid: Place(name, since, classes[name]) for uid, name, since in found if since and name in classes}
 
 
 def pod_uids(events: Iterable[Seen]) -> set[str]:
@@ -100,24 +103,34 @@ def record(
     events: Sequence[EventShape],
     at_pods: Places,
     gone: Iterable[Node],
+    pace: folding.Pace,
 ) -> None:
     """Write the rows. Everything that may be the same fact is read and locked first, in few queries."""
     by_uid, by_name, told = _known(made, cluster, lines, events)
     for line in lines:
         _say(made, cluster, line, told)
-    uids = _node_uids(made, cluster, events, gone)
+    pace.count(made.now, len(lines))
+    nodes = _nodes(made, cluster, events, gone)
+    counted = folding.folded_before(cluster, [event for event in events if event.uid not in by_uid])
+    folded: dict[str, EventShape] = {}
     for event in events:
         if is_own(event):
             _arrived(made, cluster, event, by_name.get(event.name))
+        elif event.uid in counted or event.uid in folded:
+            continue
         elif entry := by_uid.get(event.uid):
             _again(made, cluster, event, entry)
-        elif entry := _same_fact(event, uids, [*told, *made.pending(Entry)]):
+        elif entry := _same_fact(event, nodes, [*told, *made.pending(Entry)]):
             by_uid[event.uid] = entry
             entry.source_uid = event.uid
             made.save(cluster.stream, entry, "source_uid")
             _again(made, cluster, event, entry)
+        elif folding.may_fold(event) and pace.is_over(made.now):
+            folded[event.uid] = event
         else:
-            by_uid[event.uid] = _new(made, cluster, event, uids, at_pods)
+            by_uid[event.uid] = _new(made, cluster, event, nodes, at_pods)
+            pace.count(made.now)
+    folding.fold(made, cluster, list(folded.values()))
 
 
 def _known(
@@ -161,29 +174,31 @@ def _say(made: Change, cluster: Cluster, line: Line, told: Sequence[Entry]) -> N
         severity=line.severity,
         at=line.at,
         subject=("Node", line.name, line.uid),
+        compute_class=line.compute_class,
         own_event=line.own_event,
         data={**line.data, **({"condition": True} if line.reason in TOLD_TWICE else {})},
     )
 
 
-def _same_fact(event: EventShape, uids: Mapping[str, str], told: Iterable[Entry]) -> Entry | None:
+def _same_fact(event: EventShape, nodes: Nodes, told: Iterable[Entry]) -> Entry | None:
     """The row that the node's condition has made of what this Event tells."""
     if event.reason not in TOLD_TWICE or event.involved_kind != "Node":
         return None
     for entry in told:
-        same = entry.reason == event.reason and entry.subject_uid == uids.get(event.involved_name)
+        node = nodes.get(event.involved_name)
+        same = entry.reason == event.reason and node is not None and entry.subject_uid == node.uid
         if same and entry.source_uid is None and abs(entry.at - event.at) <= SAME:
             return entry
     return None
 
 
-def _node_uids(made: Change, cluster: Cluster, events: Sequence[EventShape], gone: Iterable[Node]) -> dict[str, str]:
-    """Node uids by name: a kubelet writes its node's name where the uid belongs."""
+def _nodes(made: Change, cluster: Cluster, events: Sequence[EventShape], gone: Iterable[Node]) -> dict[str, Node]:
+    """By name, because a kubelet writes its node's name where the uid belongs."""
     names = {event.involved_name for event in events if event.involved_kind == "Node"}
     if not names:
         return {}
-    stored = dict(Node.objects.filter(cluster=cluster, name__in=names).values_list("name", "uid"))
-    return {row.name: row.uid for row in gone} | stored | {row.name: row.uid for row in made.pending(Node)}
+    stored = Node.objects.filter(cluster=cluster, name__in=names).only("name", "uid", "compute_class")
+    return {row.name: row for row in (*gone, *stored, *made.pending(Node))}
 
 
 def _arrived(made: Change, cluster: Cluster, event: EventShape, entry: Entry | None) -> None:
@@ -200,13 +215,14 @@ def _again(made: Change, cluster: Cluster, event: EventShape, entry: Entry) -> N
         made.save(cluster.stream, entry, "count", "last_at")
 
 
-def _new(made: Change, cluster: Cluster, event: EventShape, uids: Mapping[str, str], at_pods: Places) -> Entry:
+def _new(made: Change, cluster: Cluster, event: EventShape, nodes: Nodes, at_pods: Places) -> Entry:
     """An Event as a row. A time from the future is marked, and held to now for order."""
     of_node = event.involved_kind == "Node"
     name = event.involved_name if of_node else f"{event.involved_namespace}/{event.involved_name}"
-    uid = uids.get(event.involved_name, event.involved_uid) if of_node else event.involved_uid
-    place = at_pods.get(event.involved_uid)
+    known, place = nodes.get(event.involved_name) if of_node else None, at_pods.get(event.involved_uid)
+    uid = known.uid if known else event.involved_uid
     node = event.involved_name if of_node or place is None else place.node
+    compute_class = known.compute_class if known else place.compute_class if place else ""
     data = {"node": node, "event": f"{event.namespace}/{event.name}"}
     entry = made.entry(
         cluster.stream,
@@ -216,6 +232,8 @@ def _new(made: Change, cluster: Cluster, event: EventShape, uids: Mapping[str, s
         severity=Entry.Severity.WARNING if event.type == "Warning" else Entry.Severity.INFO,
         at=min(event.at, made.now),
         subject=(event.involved_kind[:64], name[:253], uid[:64]),
+        node=node[:253],
+        compute_class=compute_class,
         source_uid=event.uid[:64],
         count=event.count,
         data={**data, "future": event.at.isoformat()} if event.from_future else data,

@@ -14,6 +14,7 @@ from console.clusters.leases import Held
 from console.kube.shapes import Change, ChangeType, Kind, Listing, Shape
 from console.kube.watch import Failed, Heard, Listed, Signal
 from console.sync.apply import View, older, view
+from console.sync.folding import Pace
 
 # What a cluster's picture is made of. Events tell, but decide nothing.
 KINDS: tuple[Kind, ...] = ("nodes", "pods", "events")
@@ -149,6 +150,7 @@ class Room:
     hearing: dict[Kind, Hearing] = field(default_factory=lambda: {kind: Hearing() for kind in KINDS})
     proved_at: datetime | None = None  # the last `proved_to` written
     orphans: dict[str, Seen] = field(default_factory=dict)  # pod Events that came before their pods
+    pace: Pace = field(default_factory=Pace)  # entries this minute
 
     def fresh(self, batch: Sequence[Item]) -> tuple[list[Seen | Complete], dict[Kind, dict[str, View | None]]]:
         """What of a batch is news, in order, and what will be known once it is written."""

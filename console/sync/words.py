@@ -27,6 +27,7 @@ class Line:
     at: datetime
     name: str
     uid: str
+    compute_class: str
     severity: str = Entry.Severity.INFO
     actor: Actor = KUBERNETES
     own_event: str | None = None
@@ -53,21 +54,32 @@ def line(told: Told, *, may_act: bool) -> Line | None:
             return _arrived(told, machine, may_act)
         case NodeNews.READY if told.known:
             after = f" again after {span(told.at - told.since)}" if told.since and told.since < told.at else ""
-            return Line(NODE_READY, f"{row.name} is Ready{after}", told.at, row.name, row.uid)
+            return Line(NODE_READY, f"{row.name} is Ready{after}", told.at, row.name, row.uid, row.compute_class)
         case NodeNews.NOT_READY if machine is None or machine.state in Machine.ALIVE:
             what = "Kubernetes no longer hears from" if told.shape.ready is None else "Not Ready any more:"
             why = f" ({told.why})" if told.why else ""
-            return Line(NODE_NOT_READY, f"{what} {row.name}{why}", told.at, row.name, row.uid, Entry.Severity.WARNING)
+            return Line(
+                NODE_NOT_READY, f"{what} {row.name}{why}", told.at, row.name, row.uid, row.compute_class, Entry.Severity.WARNING
+            )
         case NodeNews.CORDONED:
             text = f"{row.name} was cordoned in Kubernetes, not by Halftide. It stays closed until somebody opens it."
-            return Line("NodeCordoned", text, told.at, row.name, row.uid)
+            return Line("NodeCordoned", text, told.at, row.name, row.uid, row.compute_class)
         case NodeNews.UNCORDONED if not row.draining:
-            return Line(NODE_UNCORDONED, f"{row.name} was uncordoned in Kubernetes, not by Halftide.", told.at, row.name, row.uid)
+            return Line(
+                NODE_UNCORDONED,
+                f"{row.name} was uncordoned in Kubernetes, not by Halftide.",
+                told.at,
+                row.name,
+                row.uid,
+                row.compute_class,
+            )
         case NodeNews.RELABELLED if machine and may_act:
             text = (
                 f"The compute-class label of {row.name} was changed by hand and is put back; the machine is {row.compute_class}."
             )
-            return Line("ClassLabelRestored", text, told.at, row.name, row.uid, Entry.Severity.WARNING, HALFTIDE)
+            return Line(
+                "ClassLabelRestored", text, told.at, row.name, row.uid, row.compute_class, Entry.Severity.WARNING, HALFTIDE
+            )
         case _:
             return None
 
@@ -78,7 +90,7 @@ def _joined(told: Told) -> Line | None:
     if machine is None or told.shape.ready or machine.state not in Machine.ALIVE or machine.first_ready_at:
         return None
     text = f"{row.name} joined {span(told.at - machine.asked_at)} after it was asked for; it is not Ready yet"
-    return Line("NodeBooting", text, told.at, row.name, row.uid, actor=HALFTIDE)
+    return Line("NodeBooting", text, told.at, row.name, row.uid, row.compute_class, actor=HALFTIDE)
 
 
 def _arrived(told: Told, machine: Machine, may_act: bool) -> Line:
@@ -89,6 +101,7 @@ def _arrived(told: Told, machine: Machine, may_act: bool) -> Line:
         told.at,
         told.row.name,
         told.row.uid,
+        told.row.compute_class,
         actor=HALFTIDE,
         own_event=f"halftide-scaled-up-{machine.pk}" if may_act else None,
         data={"machine": str(machine.pk), "gpus": told.row.gpus, "seconds": round(took.total_seconds(), 3)},
@@ -103,4 +116,4 @@ def lost(row: Node, machine: Machine | None, now: datetime) -> Line | None:
     alive = f" It was last known to be alive at {proof:%H:%M:%S} UTC." if proof else ""
     text = f"{row.name} is gone from Kubernetes, and nobody here asked for that.{alive}"
     severity = Entry.Severity.CRITICAL if machine else Entry.Severity.WARNING
-    return Line("NodeLost", text, now, row.name, row.uid, severity)
+    return Line("NodeLost", text, now, row.name, row.uid, row.compute_class, severity)

@@ -73,7 +73,7 @@ def _apply(made: Change, room: Room, news: Sequence[Seen | Complete], found: con
     lines = [line for told in seen_nodes.told if (line := words.line(told, may_act=acts))]
     lines += [line for row, machine in seen_nodes.gone if (line := words.lost(row, machine, made.now))]
     ready = ingest.sort_out(events, places, room.orphans, made.now)
-    ingest.record(made, cluster, lines, ready, places, [row for row, _ in seen_nodes.gone])
+    ingest.record(made, cluster, lines, ready, places, [row for row, _ in seen_nodes.gone], room.pace)
     turned = connection.record(made, cluster, found, kinds) if found else False
     if seen_nodes.changed or turned:
         capacity.wake_pool(cluster.region_id, cluster.gpu_type_id)

@@ -85,9 +85,13 @@ class Change:
         severity: str = Entry.Severity.INFO,
         at: datetime | None = None,
         subject: tuple[str, str, str] = ("", "", ""),
+        node: str = "",
         **more: Any,
     ) -> Entry:
-        """A ledger row: what happened, to whom (kind, name, uid), by whom. Written at the end of the block."""
+        """A ledger row: what happened, to whom (kind, name, uid), by whom. Written at the end of the block.
+
+        `node` is the node it is about where that is not the subject itself; `compute_class` says which of the two it is.
+        """
         moment = at or self.now
         kind, name, uid = subject
         row = Entry(
@@ -104,6 +108,7 @@ class Change:
             subject_kind=kind,
             subject_name=name,
             subject_uid=uid,
+            node_name=node or (name if kind in Entry.ABOUT_NODES else ""),
             **more,
         )
         self.save(stream, row)

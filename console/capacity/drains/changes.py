@@ -13,7 +13,7 @@ from django.conf import settings
 from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.models import Drain, Reclaim
 from console.clusters.changes import count_allocated
-from console.clusters.models import Cluster, Machine, Node
+from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.timeline.changes import HALFTIDE, Actor, Change
 from console.timeline.models import Entry
 
@@ -153,7 +153,8 @@ def take_back(made: Change, cluster: Cluster, drain: Drain, node: Node | None, a
     """A person has opened the node: a drain that is no preemption stops, the entry says who, and our marks come off next."""
     stop_drain(made, cluster, drain, node, f"taken back by {by}", made.now)
     message = f"{drain.node_name} stays: taken back by {by}, so its drain stops"
-    made.entry(cluster.stream, "DrainTakenBack", message, actor=actor, subject=subject(drain), data={"drain": str(drain.pk)})
+    about, data = subject(drain), {"drain": str(drain.pk)}
+    made.entry(cluster.stream, "DrainTakenBack", message, actor=actor, subject=about, compute_class=class_of(drain), data=data)
 
 
 def wake_drains(cluster_id: UUID) -> None:
@@ -176,6 +177,11 @@ def subject(drain: Drain) -> tuple[str, str, str]:
     return ("Node", drain.node_name, drain.node_uid)
 
 
+def class_of(drain: Drain) -> str:
+    """Of its node. Only preemptible ones are preempted; for the others the machine is asked."""
+    return ComputeClass.PREEMPTIBLE if drain.cause == Cause.PREEMPTED else drain.machine.compute_class
+
+
 def _announce(made: Change, cluster: Cluster, drain: Drain, actor: Actor) -> None:
     made.entry(
         cluster.stream,
@@ -184,6 +190,7 @@ def _announce(made: Change, cluster: Cluster, drain: Drain, actor: Actor) -> Non
         actor=actor,
         severity=Entry.Severity.WARNING if drain.cause == Cause.PREEMPTED else Entry.Severity.INFO,
         subject=subject(drain),
+        compute_class=class_of(drain),
         own_event=event_name(drain.pk, drain.cause),
         drain_id=drain.pk,
         data={"gpus": drain.machine.gpus, "deadline": drain.deadline.isoformat(), "why": drain.why},

@@ -41,7 +41,8 @@ def cordon(actor: Actor, cluster: Cluster, node: Node, on: bool) -> Node:
         row.unschedulable, row.cordoned_by = on, marks.by_person(actor.name)[:200] if on else ""
         made.save(mine.stream, row, "unschedulable", "cordoned_by")
         reason, what = ("NodeCordoned", "takes no new pods") if on else ("NodeUncordoned", "takes pods again")
-        made.entry(mine.stream, reason, f"{row.name} {what}", actor=doer(actor), subject=("Node", row.name, row.uid))
+        subject = ("Node", row.name, row.uid)
+        made.entry(mine.stream, reason, f"{row.name} {what}", actor=doer(actor), subject=subject, compute_class=row.compute_class)
         audit(actor, "node.cordon" if on else "node.uncordon", row.name, cluster.project, before, {"unschedulable": on})
     return row
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db.models import Q, prefetch_related_objects
 
-from console.capacity.drains.changes import subject, take_back, wake_drains
+from console.capacity.drains.changes import class_of, subject, take_back, wake_drains
 from console.capacity.drains.rows import fate_of, put_fates
 from console.capacity.drains.verdicts import Fate, ended, merge, vanished
 from console.capacity.models import Drain, PodVerdict
@@ -72,8 +72,15 @@ def node_uncordoned_by_person(made: Change, cluster: Cluster, uid: str) -> None:
             wake_drains(cluster.pk)
         elif row.terminated_at is None:
             message = f"{row.node_name} was opened by a person, but goes anyway: {row.why}, gone by {row.deadline:%H:%M:%S} UTC"
-            warning = Entry.Severity.WARNING
-            made.entry(cluster.stream, "NodeUncordoned", message, actor=KUBERNETES, severity=warning, subject=subject(row))
+            made.entry(
+                cluster.stream,
+                "NodeUncordoned",
+                message,
+                actor=KUBERNETES,
+                severity=Entry.Severity.WARNING,
+                subject=subject(row),
+                compute_class=class_of(row),
+            )
             _wake(made, cluster, [row])
 
 

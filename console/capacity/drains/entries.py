@@ -5,7 +5,7 @@ The row is locked while the two are compared, so a run that repeats a step finds
 
 from collections.abc import Iterable
 
-from console.capacity.drains.changes import subject
+from console.capacity.drains.changes import class_of, subject
 from console.capacity.drains.step import MAX_GRACE, grace_for
 from console.capacity.drains.verdicts import Fate, summary
 from console.capacity.models import Drain, PodVerdict
@@ -65,7 +65,8 @@ def _state(made: Change, drain: Drain, fates: list[Fate]) -> None:
 
 
 def _entry(made: Change, drain: Drain, reason: str, message: str, severity: str) -> None:
-    made.entry(drain.cluster_id, reason, message, severity=severity, subject=subject(drain), data={"drain": str(drain.pk)})
+    about, data = subject(drain), {"drain": str(drain.pk)}
+    made.entry(drain.cluster_id, reason, message, severity=severity, subject=about, compute_class=class_of(drain), data=data)
 
 
 def names(fates: list[Fate]) -> str:

@@ -80,7 +80,8 @@ def _remove(made: Change, cluster: Cluster, machine: Machine, removal: Removal, 
 
 def _say(made: Change, cluster: Cluster, machine: Machine, reason: str, message: str) -> None:
     severity = SEVERITY.get(reason, Entry.Severity.INFO)
-    made.entry(cluster.stream, reason, message, severity=severity, subject=("Machine", machine.node_name, str(machine.pk)))
+    subject = ("Machine", machine.node_name, str(machine.pk))
+    made.entry(cluster.stream, reason, message, severity=severity, subject=subject, compute_class=machine.compute_class)
 
 
 def order(pool: Pool, machine: Machine) -> Order:
@@ -110,7 +111,8 @@ def confirm(made: Change, answers: Mapping[UUID, Given]) -> None:
     for (cluster, compute_class), number in sorted(taken.items()):
         machines = "machine" if number == 1 else "machines"
         message = f"{number} {compute_class} {machines} asked for ({gpus[cluster, compute_class]} GPUs)"
-        made.entry(cluster, "LaunchAsked", message, data={"machines": number, "class": compute_class})
+        data = {"machines": number, "class": compute_class}
+        made.entry(cluster, "LaunchAsked", message, compute_class=compute_class, data=data)
 
 
 def forget(made: Change, refused: Iterable[UUID], asked_before: Collection[UUID]) -> Counter[tuple[UUID, ComputeClass]]:

@@ -47,7 +47,7 @@ def _begin_or_go_on(
     wait = wait or Wait(cluster=cluster, since=made.now)
     if not (wait.standard or wait.preemptible):
         wait.since = made.now
-    entry = made.lock(Entry.objects.filter(pk=wait.entry_id))[0] if wait.entry_id else None
+    entry = next(iter(made.lock(Entry.objects.filter(pk=wait.entry_id))), None) if wait.entry_id else None
     message = sentence(wait.since, standard * step, preemptible * step, next_try_at)
     if entry is None:
         entry = made.entry(cluster.stream, "WaitingForCapacity", message, severity=Entry.Severity.WARNING)

@@ -89,7 +89,8 @@ def heed(made: Change, cluster: Cluster, noticed: Sequence[Noticed]) -> None:
     for node, _ in ours:
         message = f"{node.name} has notice ({named(node.notice).why}), but automation is stopped: its drain waits until it runs"
         subject = ("Node", node.name, node.uid)
-        made.entry(cluster.stream, "NoticeWaits", message, severity=Entry.Severity.WARNING, subject=subject)
+        warning, of_class = Entry.Severity.WARNING, node.compute_class
+        made.entry(cluster.stream, "NoticeWaits", message, severity=warning, subject=subject, compute_class=of_class)
 
 
 def heed_waiting(now: datetime) -> None:
