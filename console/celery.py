@@ -19,6 +19,8 @@ app.conf.beat_schedule = {
     "relist": {"task": "sync.relist_all", "schedule": 20.0, "options": {"queue": "bulk", "expires": 20}},
     "webhooks": {"task": "webhooks.sweep", "schedule": 2.0, "options": {"queue": "default", "expires": 4}},
     "webhooks-prune": {"task": "webhooks.prune", "schedule": 3600.0, "options": {"queue": "bulk", "expires": 600}},
+    # Mostly finds nothing; after a setting was lowered, or under a flood, each run takes what eight seconds allow.
+    "prune": {"task": "timeline.prune", "schedule": 60.0, "options": {"queue": "bulk", "expires": 60}},
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
 app.autodiscover_tasks(["console.accounts", "console.timeline", "console.webhooks", "console.capacity", "console.sync"])

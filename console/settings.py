@@ -230,6 +230,7 @@ CONTENT_SECURITY_POLICY = {
 # The engine's own figures (DESIGN 6), shortened by tests.
 DRAIN_WINDOW = env.integer("HALFTIDE_DRAIN_WINDOW", 300, 5, 300)  # seconds from notice to removal
 GIVE_UP_AFTER = env.integer("HALFTIDE_GIVE_UP_AFTER", 900, 10, 7200)  # seconds from launch to a Ready node
+RETENTION_DAYS = env.integer("HALFTIDE_RETENTION_DAYS", 90, 1, 3650)  # how long the timeline keeps an entry
 WATCH_POD_EVENTS = env.text("HALFTIDE_POD_EVENTS", "warnings")  # none | warnings | all
 KUBECONFIG_COMMANDS = frozenset(env.words("HALFTIDE_KUBECONFIG_COMMANDS"))  # exec plugins that may be run
 SIM_URL = env.url("HALFTIDE_SIM_URL", f"http://127.0.0.1:{SIM_PORT}")
