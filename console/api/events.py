@@ -1,23 +1,20 @@
 """A cluster's node events out of its whole ledger, page by page, newest first."""
 
-from django.db.models import Q
+from django.utils import timezone
 
 from console.api.cursors import cursor_of, place_of
-from console.api.queries import ABOUT_NODES
 from console.api.shapes import LedgerEvent, LedgerEvents
 from console.clusters.models import Cluster
+from console.timeline.filters import Filter, narrow
 from console.timeline.models import Entry
+from console.timeline.queries import before
 
 
 def page(cluster: Cluster, limit: int, after: str | None, reason: str | None, node: str | None) -> LedgerEvents:
-    rows = Entry.objects.filter(stream_id=cluster.stream, subject_kind__in=ABOUT_NODES)
-    if reason is not None:
-        rows = rows.filter(reason=reason)
-    if node is not None:
-        rows = rows.filter(subject_name=node)
+    rows = Entry.objects.filter(stream_id=cluster.stream, subject_kind__in=Entry.ABOUT_NODES)
+    rows = narrow(rows, Filter(reason=reason or "", node=node or ""), timezone.now())
     if after is not None:
-        at, key = place_of(after, _row_id)
-        rows = rows.filter(at__lte=at).filter(Q(at__lt=at) | Q(at=at, pk__lt=key))
+        rows = before(rows, place_of(after, _row_id))
     found = list(rows.order_by("-at", "-id")[: limit + 1])
     more = len(found) > limit
     found = found[:limit]

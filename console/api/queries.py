@@ -15,7 +15,6 @@ from console.timeline.models import Entry
 
 KEPT = timedelta(hours=72)  # how far the client's events and deleted nodes reach back
 MOST = 200  # newest deleted nodes, and newest events, of one cluster
-ABOUT_NODES = ("Node", "Machine")  # subjects of entries: a machine is a node that Kubernetes does not show yet
 HERE = (*Machine.ALIVE, Machine.State.LEAVING)
 
 LIFECYCLE = (
@@ -46,7 +45,9 @@ def facts(clusters: Collection[Cluster], now: datetime) -> dict[UUID, Facts]:
     gone = Machine.objects.filter(cluster=OuterRef("pk"), gone_at__gte=now - KEPT).order_by("-gone_at", "pk")
     for machine in Machine.objects.filter(pk__in=_newest(ids, gone)).order_by("-gone_at", "pk"):
         found[machine.cluster_id].gone.append(machine)
-    told = Entry.objects.filter(stream=OuterRef("pk"), subject_kind__in=ABOUT_NODES, reason__in=LIFECYCLE, at__gte=now - KEPT)
+    told = Entry.objects.filter(
+        stream=OuterRef("pk"), subject_kind__in=Entry.ABOUT_NODES, reason__in=LIFECYCLE, at__gte=now - KEPT
+    )
     said: set[tuple[UUID, str, str]] = set()
     for entry in Entry.objects.filter(pk__in=_newest(ids, told.order_by("-at", "-id"))).order_by("-at", "-id"):
         once = (entry.stream_id, entry.subject_name, entry.reason)

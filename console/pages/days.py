@@ -18,17 +18,20 @@ class Day:
     day: date
     word: str  # Today, Yesterday, or nothing
     rows: tuple[str, ...]
-    heading: bool = True  # False where the rows go on under a heading that is already there
 
 
-def under_days(entries: Sequence[Entry], now: datetime, after: str = "") -> list[Day]:
-    """`after` is the day (ISO) under which the list already ends."""
-    drains = _drains(entry.drain_id for entry in entries if entry.drain_id)
+def under_days(entries: Sequence[Entry], now: datetime) -> list[Day]:
     words = {now.date(): "Today", now.date() - timedelta(days=1): "Yesterday"}
+    drawn = zip(entries, rows_of(entries, now), strict=True)
     return [
-        Day(day, words.get(day, ""), tuple(_row(entry, drains, now) for entry in group), day.isoformat() != after)
-        for day, group in groupby(entries, key=lambda entry: entry.at.date())
+        Day(day, words.get(day, ""), tuple(row for _, row in group))
+        for day, group in groupby(drawn, key=lambda one: one[0].at.date())
     ]
+
+
+def rows_of(entries: Sequence[Entry], now: datetime) -> list[str]:
+    drains = _drains(entry.drain_id for entry in entries if entry.drain_id)
+    return [_row(entry, drains, now) for entry in entries]
 
 
 def _drains(ids: Iterable[UUID]) -> dict[UUID, Drain]:

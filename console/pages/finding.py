@@ -7,7 +7,6 @@ timeline of a cluster has filters that go all the way back.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.urls import reverse
@@ -128,7 +127,6 @@ def _entries(actor: Actor, words: list[str]) -> list[Hit]:
 
 
 def _entry(row: Entry, cluster: str) -> Hit:
-    """Its place in the timeline: the page that begins with it."""
-    place = urlencode({"before": f"{row.at.isoformat()}~{row.pk + 1}"})
-    address = f"{reverse('timeline', args=[row.stream_id])}?{place}#e{row.pk}"
+    """Its place in the timeline, among its neighbours."""
+    address = f"{reverse('entry', args=[row.stream_id, row.pk])}#e{row.pk}"
     return Hit(row.message, f"{row.reason} · {cluster}", address, ICONS[Entry.Severity(row.severity)], row.at)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
 
 from console.accounts.access import Actor
@@ -19,12 +20,12 @@ from console.capacity.drawing.nodes import cells, render_node
 from console.capacity.picture import Picture
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster
-from console.pages.days import place_of, read_place, under_days
+from console.pages.days import place_of, under_days
 from console.timeline import queries as ledger
-from console.timeline.models import Entry, Stream
+from console.timeline.filters import Filter
+from console.timeline.models import Stream
 
 ROWS_FIRST = 50  # timeline rows on the page when it opens
-ROWS_WIDE = 100
 NODES_FIRST = 24  # node rows on the overview; the Nodes tab has all of them
 NODES_PAGE = 100
 
@@ -103,17 +104,16 @@ def nodes_page(drawn: Picture, typed: str, node: str) -> dict[str, Any]:
     return {"nodes": rows, "pages": range(last + 1) if last else (), "page": number}
 
 
-def timeline_rows(cluster: Cluster, now: datetime, limit: int, before: str = "", after_day: str = "") -> dict[str, Any]:
-    """Rows under their days, and the place from which older ones go on (none at the end of the ledger)."""
-    entries = _entries(cluster, limit + 1, before)
-    shown, more = entries[:limit], len(entries) > limit
+def timeline_rows(cluster: Cluster, now: datetime, actor: Actor) -> dict[str, Any]:
+    """The newest rows under their days, whether there are older ones, and how far this person had looked."""
+    entries, more = ledger.older(cluster.stream, ROWS_FIRST, Filter(), now)
     return {
-        "days": under_days(shown, now, after_day),
-        "older": place_of(shown[-1]) if more else "",
-        "older_day": shown[-1].at.date().isoformat() if shown else "",
+        "days": under_days(entries, now),
+        "more": more,
+        "older": place_of(entries[-1]) if more else "",
+        "look": ledger.last_look(actor.user.pk, cluster.stream) if actor.user else None,
     }
 
 
-def _entries(cluster: Cluster, limit: int, before: str) -> list[Entry]:
-    from_place = read_place(before)
-    return ledger.latest(cluster.stream, limit, from_place)
+def kept_days() -> int:
+    return int(settings.RETENTION_DAYS)

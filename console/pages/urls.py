@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from console.pages import actions, capacity, create, drills, metrics, modes, moved, probes, search, views, webhooks
+from console.pages import (
+    actions,
+    capacity,
+    create,
+    drills,
+    exports,
+    metrics,
+    modes,
+    moved,
+    probes,
+    search,
+    timeline,
+    views,
+    webhooks,
+)
 from console.pages.scripts import actions as script_actions
 from console.pages.scripts import views as scripts
 
@@ -23,8 +37,12 @@ urlpatterns = [
     path("clusters/new/preview", create.preview, name="new_cluster_preview"),
     path("clusters/<uuid:cluster_id>", views.overview, name="cluster"),
     path("clusters/<uuid:cluster_id>/nodes", views.nodes, name="nodes"),
-    path("clusters/<uuid:cluster_id>/timeline", views.timeline, name="timeline"),
-    path("clusters/<uuid:cluster_id>/older", views.older, name="older"),
+    path("clusters/<uuid:cluster_id>/timeline", timeline.timeline, name="timeline"),
+    path("clusters/<uuid:cluster_id>/timeline/rows", timeline.rows, name="timeline_rows"),
+    path("clusters/<uuid:cluster_id>/timeline/looked", timeline.looked, name="looked"),
+    path("clusters/<uuid:cluster_id>/timeline/<int:entry_id>", timeline.entry, name="entry"),
+    path("clusters/<uuid:cluster_id>/timeline.csv", exports.timeline_csv, name="timeline_csv"),
+    path("clusters/<uuid:cluster_id>/timeline.json", exports.timeline_json, name="timeline_json"),
     path("clusters/<uuid:cluster_id>/updates", views.updates, name="updates"),
     path("clusters/<uuid:cluster_id>/chart.json", views.chart, name="chart"),
     path("clusters/<uuid:cluster_id>/drills/<uuid:reclaim_id>", drills.drill, name="drill"),

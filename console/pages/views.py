@@ -63,7 +63,7 @@ def show_overview(
     found = page.opened(actor_of(request), cluster_id)
     context = {
         **found.shown("overview"),
-        **page.timeline_rows(found.cluster, found.now, page.ROWS_FIRST),
+        **page.timeline_rows(found.cluster, found.now, found.actor),
         "strip": page.strip(found.picture),
         "nodes": page.first_nodes(found.picture),
         "ranges": charts.RANGES,
@@ -82,24 +82,6 @@ def nodes(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
     found = page.opened(actor_of(request), cluster_id)
     rows = page.nodes_page(found.picture, request.GET.get("page", ""), request.GET.get("node", ""))
     return render(request, "pages/nodes.html", {**found.shown("nodes"), **rows})
-
-
-@signed_in
-@require_safe
-def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
-    found = page.opened(actor_of(request), cluster_id)
-    before = request.GET.get("before", "")
-    rows = page.timeline_rows(found.cluster, found.now, page.ROWS_WIDE, before)
-    return render(request, "pages/timeline.html", {**found.shown("timeline"), **rows, "before": before})
-
-
-@signed_in
-@require_safe
-def older(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
-    """More rows below those of the page (htmx puts them in the place of the button)."""
-    cluster = get_cluster(actor_of(request), cluster_id)
-    rows = page.timeline_rows(cluster, timezone.now(), page.ROWS_WIDE, request.GET.get("before", ""), request.GET.get("day", ""))
-    return render(request, "pages/_days.html", {"cluster": cluster, **rows})
 
 
 @signed_in

@@ -1,23 +1,71 @@
-"""Reading a ledger: the newest rows, the rows before one, what changed since a revision, and how far streams are."""
+"""Reading a ledger: a page of it both ways, what changed since a revision, how far streams are, and what a filter can offer."""
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db import OperationalError, connection, transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from psycopg.errors import QueryCanceled
 
-from console.timeline.models import Entry, Stream, Tombstone
+from console.http import Unprocessable
+from console.timeline.filters import Filter, narrow
+from console.timeline.models import Entry, LastLook, Pruned, Stream, Tombstone
 
 Place = tuple[datetime, int]  # an entry's place in the list: (at, id), which never moves
 
+LONGEST = 4000  # milliseconds that one page of a search in text may take; a term that nothing holds may have to read much
 
-def latest(stream: UUID, limit: int, before: Place | None = None) -> list[Entry]:
-    """The newest entries, or those before a place, newest first. Flat in the length of the ledger: one index range."""
-    rows = Entry.objects.filter(stream_id=stream)
-    if before is not None:
-        at, pk = before
-        rows = rows.filter(at__lte=at).filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
-    return list(rows.order_by("-at", "-id")[:limit])
+
+def before(rows: QuerySet[Entry], place: Place) -> QuerySet[Entry]:
+    at, pk = place
+    return rows.filter(at__lte=at).filter(Q(at__lt=at) | Q(pk__lt=pk))
+
+
+def after(rows: QuerySet[Entry], place: Place) -> QuerySet[Entry]:
+    at, pk = place
+    return rows.filter(at__gte=at).filter(Q(at__gt=at) | Q(pk__gt=pk))
+
+
+def older(stream: UUID, limit: int, chosen: Filter, now: datetime, place: Place | None = None) -> tuple[list[Entry], bool]:
+    """The newest entries, or those before a place, newest first, and whether there are more. Flat in the ledger's length.
+
+    Raises Unprocessable where a search in text takes too long.
+    """
+    rows = narrow(Entry.objects.filter(stream_id=stream), chosen, now)
+    if place is not None:
+        rows = before(rows, place)
+    found = _read(rows.order_by("-at", "-id")[: limit + 1], bool(chosen.text))
+    return found[:limit], len(found) > limit
+
+
+def newer(stream: UUID, limit: int, chosen: Filter, now: datetime, place: Place) -> tuple[list[Entry], bool]:
+    """The entries right after a place, newest first as everywhere, and whether there are more beyond. Raises as `older`."""
+    rows = after(narrow(Entry.objects.filter(stream_id=stream), chosen, now), place)
+    found = _read(rows.order_by("at", "id")[: limit + 1], bool(chosen.text))
+    return found[:limit][::-1], len(found) > limit
+
+
+def _read(rows: QuerySet[Entry], is_search: bool) -> list[Entry]:
+    if not is_search:
+        return list(rows)
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(LONGEST)])
+            found = list(rows)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', '0', true)")
+            return found
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            raise
+        raise Unprocessable(
+            f"Looking for this text took longer than {LONGEST // 1000} s. "
+            "A shorter time, a node or a reason beside it makes it quick.",
+            param="q",
+        ) from error
 
 
 def since(stream: UUID, after: int, upto: int, limit: int) -> list[Entry]:
@@ -53,3 +101,56 @@ def of_drains(drains: Iterable[UUID]) -> list[Entry]:
 def heads(streams: Iterable[UUID]) -> dict[UUID, Stream]:
     """Each stream with its revision and epoch, in one query."""
     return Stream.objects.in_bulk(list(streams))
+
+
+def pruned(stream: UUID, entry_id: int) -> Pruned | None:
+    """The run of retention that an entry of that id went with, if one did."""
+    return Pruned.objects.filter(stream=stream, last__gte=entry_id, first__lte=entry_id).order_by("last").first()
+
+
+def last_look(user_id: int, stream: UUID) -> LastLook | None:
+    return LastLook.objects.filter(user=user_id, stream=stream).first()
+
+
+MOST_COUNTED = 100
+
+
+def counted(stream: UUID, severity: str, after: datetime) -> int:
+    """How many entries of a severity since an instant, MOST_COUNTED at most: a badge says no more than "99+"."""
+    rows = Entry.objects.filter(stream_id=stream, severity=severity, at__gte=after).order_by("-at", "-id")
+    return rows[:MOST_COUNTED].count()
+
+
+MOST_WORDS = 200
+
+
+def reasons(stream: UUID) -> list[str]:
+    """The reasons there are, at most MOST_WORDS: one step into the index for each, whatever the number of rows."""
+    return [row[0] for row in _steps(("reason",), "TRUE", stream)]
+
+
+def nodes(stream: UUID) -> list[str]:
+    return [row[0] for row in _steps(("node_name",), "NOT node_name = ''", stream)]
+
+
+def actors(stream: UUID) -> list[tuple[str, str]]:
+    """People and keys (kind, name) who did something."""
+    return [(row[0], row[1]) for row in _steps(("actor_kind", "actor_name"), "actor_kind IN ('person', 'key')", stream)]
+
+
+def _steps(columns: tuple[str, ...], where: str, stream: UUID) -> list[tuple[Any, ...]]:
+    """Distinct values by jumping through an index that begins with stream and `columns`; words of ours only, no input."""
+    names = ", ".join(columns)
+    ahead = ", ".join(f"t.{name}" for name in columns)
+    one = f"SELECT {names} FROM timeline_entry WHERE stream_id = %(stream)s AND {where}"  # noqa: S608
+    sql = f"""
+        WITH RECURSIVE steps AS (
+            ({one} ORDER BY {names} LIMIT 1)
+            UNION ALL
+            SELECT found.* FROM steps t CROSS JOIN LATERAL (
+                {one} AND ({names}) > ({ahead}) ORDER BY {names} LIMIT 1
+            ) found
+        ) SELECT * FROM steps LIMIT {MOST_WORDS}"""  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"stream": stream})
+        return list(cursor.fetchall())

@@ -115,5 +115,5 @@ def _item(entry: Entry, place: Place) -> Item:
 
 def link(cluster_id: UUID, entry_id: int | None) -> str:
     """A cluster's timeline, or one entry in it."""
-    place = f"#e{entry_id}" if entry_id is not None else ""
+    place = f"/{entry_id}#e{entry_id}" if entry_id is not None else ""
     return f"{settings.PUBLIC_URL}/clusters/{cluster_id}/timeline{place}"

@@ -12,6 +12,8 @@ from console.capacity.models import Pool
 from console.clusters.models import Node
 from tests.pages import world
 
+END = "9999-01-01T00:00:00%2B00:00~1"  # a place after everything
+
 
 def queries(client: Client, path: str) -> int:
     client.get(path)  # sessions and content types once
@@ -29,7 +31,7 @@ def test_the_clusters_list_asks_as_much_for_one_as_for_twelve(pool: Pool, ada: C
     assert queries(ada, "/") == few
 
 
-TABS = ("", "/nodes", "/timeline", "/older", "/chart.json", "/updates")
+TABS = ("", "/nodes", "/timeline", f"/timeline/rows?before={END}", "/chart.json", "/updates")
 
 
 @pytest.mark.parametrize("tab", TABS)

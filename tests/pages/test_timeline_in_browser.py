@@ -1,0 +1,249 @@
+"""The timeline in real Chromium: live and loaded show the same rows, bounded, in its place, and in a zone that is named."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, Request, WebSocketRoute, expect
+
+from console.accounts.models import Role
+from console.clusters.models import Cluster
+from console.timeline.filters import Filter, for_browser, narrow, query_of
+from console.timeline.models import Entry, LastLook
+from console.timeline.rows import render_entry
+from tests.pages import world
+from tests.pages.test_in_browser import chromium  # noqa: F401  (a fixture)
+
+MOST = 500  # rows that stand on a page
+KATHMANDU, LOS_ANGELES = "Asia/Kathmandu", "America/Los_Angeles"
+
+
+class Reader:
+    """A person with a cluster's timeline open, and the socket's other end."""
+
+    def __init__(self, browser: Browser, address: str, cluster: Cluster, **more: Any) -> None:
+        client = world.browser(world.a_person(f"reader-{timezone.now().timestamp()}", Role.VIEWER, "aurora"))
+        name = settings.SESSION_COOKIE_NAME
+        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=address, **more)
+        self.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": address}])
+        self.context.set_default_timeout(60_000)  # how long things take is measured elsewhere
+        self.page: Page = self.context.new_page()
+        self.address, self.cluster, self.revision = f"/clusters/{cluster.pk}/timeline", cluster, 0
+        self.sockets: list[WebSocketRoute] = []
+        self.requests: list[str] = []
+        self.page.route_web_socket("**/live/**", self._opened)
+        self.page.route("**/updates?**", lambda route: route.fulfill(json={"type": "rows", "revision": 0, "rows": []}))
+        self.page.on("request", self._asked)
+
+    def _opened(self, socket: WebSocketRoute) -> None:
+        self.sockets.append(socket)
+
+    def _asked(self, request: Request) -> None:
+        """Not the poll: where the machine is slow the page thinks its socket silent, and asks instead."""
+        if "/updates?" not in request.url:
+            self.requests.append(request.url)
+
+    def open(self, tail: str = "") -> Page:
+        self.page.goto(self.address + tail)
+        expect(self.page.locator("[data-zones]")).to_be_visible()
+        self.send([])
+        expect(self.page.locator("[data-badge]")).to_have_text("Live")
+        self.requests.clear()
+        return self.page
+
+    def send(self, entries: list[Entry]) -> None:
+        self.revision += 1
+        rows = [{"kind": "entry", "id": str(entry.pk), "html": render_entry(entry)} for entry in entries]
+        frame = {"type": "rows", "revision": self.revision, "at": timezone.now().isoformat(), "rows": rows, "gone": []}
+        self.sockets[-1].send(json.dumps(frame))
+
+    def ids(self) -> list[int]:
+        return [int(pk) for pk in self.page.locator(".ev").evaluate_all("rows => rows.map((row) => row.dataset.id)")]
+
+
+@pytest.fixture
+def cluster(transactional_db: None) -> Cluster:
+    world.an_installation()
+    return world.a_cluster(world.a_pool())
+
+
+@pytest.fixture
+def reader(chromium: Browser, cluster: Cluster, live_server: Any) -> Iterator[Reader]:  # noqa: F811
+    made = Reader(chromium, live_server.url, cluster)
+    yield made
+    made.context.close()
+
+
+def some_entries(cluster: Cluster, number: int, dice: random.Random) -> list[Entry]:
+    """Of all kinds, some of them at one instant, a few full of markup."""
+    start = timezone.now() - timedelta(hours=3)
+    return [
+        world.an_entry(
+            cluster,
+            dice.choice(("OOM killed ünder 100% load", "oom again", "Back-off", "Ünder", world.HOSTILE)),
+            at=start + timedelta(seconds=dice.randrange(10_000)),
+            reason=dice.choice(("OOMKilling", "BackOff", "NodeReady")),
+            severity=dice.choice(("info", "warning", "critical")),
+            node_name=dice.choice(("", "gpu-1", "gpu-2")),
+            compute_class=dice.choice(("", "standard", "preemptible")),
+            actor_kind=dice.choice(("person", "key", "system", "kubernetes")),
+            actor_name=dice.choice(("ada", "a: b", "kubelet")),
+        )
+        for _ in range(number)
+    ]
+
+
+def answer(cluster: Cluster, wish: Filter, now: datetime) -> list[int]:
+    """What the database says."""
+    rows = narrow(Entry.objects.filter(stream_id=cluster.stream), wish, now)
+    return list(rows.order_by("-at", "-id").values_list("pk", flat=True))
+
+
+def a_wish(dice: random.Random, entry: Entry) -> Filter:
+    """One to three parts, most of them of an entry that is there."""
+    parts: dict[str, Any] = {
+        "text": dice.choice(("oom", "OOM", "100%", "ünder", "ÜNDER", "_", "<img", "back-")),
+        "severity": entry.severity,
+        "reason": entry.reason,
+        "node": entry.node_name,
+        "compute_class": entry.compute_class,
+        "actor": dice.choice((entry.actor_kind, f"{entry.actor_kind}:{entry.actor_name}")),
+    }
+    chosen = {name: parts[name] for name in dice.sample(sorted(parts), dice.randrange(1, 4))}
+    when = dice.choice(({}, {"last": "1h"}, {"since": entry.at}, {"until": entry.at}))
+    return Filter(**chosen, **when)
+
+
+ASK = """async ([wish, now]) => {
+    const script = document.querySelector("script[src$='/cluster.js']").src;
+    const { matches } = await import(new URL("filter.js", script));
+    return [...document.querySelectorAll(".ev")].filter((row) => matches(row, wish, now)).map((row) => +row.dataset.id);
+}"""
+
+
+def test_a_filtered_live_page_shows_what_loading_it_again_shows(cluster: Cluster, reader: Reader) -> None:
+    """dkron-io/dkron#921 too: what is markup in a message is text, and found as text, on the live path as on the page."""
+    dice = random.Random(6)
+    entries = some_entries(cluster, 90, dice)
+    page = reader.open()
+    assert len(reader.ids()) == 90
+    now = timezone.now()
+    for _ in range(60):
+        wish = a_wish(dice, dice.choice(entries))
+        found = page.evaluate(ASK, [for_browser(wish), now.timestamp() * 1000])
+        assert found == answer(cluster, wish, now), wish
+    wish = Filter(severity="warning", text="oom")
+    reader.open(f"?{query_of(wish)}")
+    reader.send(some_entries(cluster, 60, dice))
+    expected = answer(cluster, wish, now)
+    expect(page.locator(".ev")).to_have_count(len(expected))
+    assert reader.ids() == expected
+    assert reader.requests == []
+    reader.open(f"?{query_of(wish)}")
+    assert reader.ids() == expected
+    assert page.locator(".ev img, .ev svg[onload]").count() == 0
+    assert Axe().run(page).violations_count == 0
+
+
+def test_a_long_flood_stays_bounded_keeps_the_readers_place_and_loses_nothing(cluster: Cluster, reader: Reader) -> None:
+    """TheThingsNetwork/lorawan-stack#2887, kubernetes-retired/dashboard#662, kubeshop/monokle#3855."""
+    start = timezone.now() - timedelta(hours=1)
+    old = [world.an_entry(cluster, f"{'odd' if n % 2 else 'even'} entry", at=start + timedelta(seconds=n)) for n in range(130)]
+    page = reader.open()
+    new = [world.an_entry(cluster, f"{'odd' if n % 2 else 'even'} entry") for n in range(650)]
+    for first in range(0, 650, 50):  # a second's worth in each frame
+        reader.send(new[first : first + 50])
+    expect(page.locator(".ev").first).to_have_attribute("data-id", str(new[-1].pk))
+    assert reader.ids() == [entry.pk for entry in reversed(new)][:MOST]
+    assert reader.requests == []  # no event asks the server
+    # Read on into the past: what had gone from the window comes back, the other end goes, and every row comes once.
+    seen = reader.ids()
+    while page.locator("[data-older]").is_visible():
+        place = reader.ids()[-1]
+        page.locator("[data-older]").click()
+        expect(page.locator(".ev").last).not_to_have_attribute("data-id", str(place))
+        shown = reader.ids()
+        assert len(shown) <= MOST
+        seen += shown[shown.index(place) + 1 :]
+    assert seen == [entry.pk for entry in reversed([*old, *new])]
+    # Far from the newest, rows are only counted; the reader's row stays where it is, and upwards leads back to the newest.
+    middle = page.locator(".ev").nth(200)
+    middle.scroll_into_view_if_needed()
+    place, pk = middle.bounding_box(), reader.ids()[200]
+    late = [world.an_entry(cluster, "late") for _ in range(3)]
+    reader.send(late)
+    expect(page.locator("[data-new]")).to_have_text("3 new")
+    assert page.locator(f"#e{pk}").bounding_box() == place
+    while page.locator("[data-newer]").is_visible():
+        first = reader.ids()[0]
+        page.locator("[data-newer]").click()
+        expect(page.locator(".ev").first).not_to_have_attribute("data-id", str(first))
+        assert len(reader.ids()) <= MOST
+    assert reader.ids()[:4] == [*(entry.pk for entry in reversed(late)), new[-1].pk]
+
+
+def test_one_instant_reads_alike_in_every_zone_and_the_zone_is_named(
+    chromium: Browser,  # noqa: F811
+    cluster: Cluster,
+    live_server: Any,
+) -> None:
+    """dbtrail/dbtrail#1354, GSA/notifications-admin#2201: UTC+5:45 and UTC−8, live row and loaded row."""
+    at = timezone.now().replace(hour=20, minute=3, second=2) - timedelta(days=2)
+    entry = world.an_entry(cluster, at=at)
+    for name in (KATHMANDU, LOS_ANGELES):
+        reader = Reader(chromium, live_server.url, cluster, timezone_id=name)
+        page, there = reader.open(), at.astimezone(ZoneInfo(name))
+        called = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")  # Kathmandu has two spellings
+        utc = f"{at:%Y-%m-%d %H:%M:%S} UTC"
+        clock = page.locator(f"#e{entry.pk} time").first
+        expect(clock).to_have_text(f"{at:%H:%M:%S}")
+        page.get_by_role("button", name="Local").click()
+        for live in (False, True):
+            if live:
+                entry.revision += 1
+                reader.send([entry])
+            expect(clock).to_have_text(f"{there:%H:%M:%S}")
+            expect(clock).to_have_attribute("title", f"{utc}, {there:%H:%M:%S} {called}")
+            expect(page.locator(".day").last).to_contain_text(f"{there:%a} {there.day} {there:%b}, {called}")
+        page.reload()
+        expect(clock).to_have_text(f"{there:%H:%M:%S}")  # it is kept
+        page.get_by_role("button", name="UTC", exact=True).click()
+        expect(clock).to_have_text(f"{at:%H:%M:%S}")
+        expect(clock).to_have_attribute("title", utc)
+        reader.context.close()
+
+
+def test_runs_fold_and_open_links_find_their_row_and_the_last_look_is_marked(cluster: Cluster, reader: Reader) -> None:
+    start = timezone.now() - timedelta(minutes=10)
+    run = [world.an_entry(cluster, f"Back-off in pod sweep-{n}", at=start + timedelta(seconds=n)) for n in range(12)]
+    page = reader.open()
+    button = page.get_by_role("button", name="12 entries alike")
+    expect(button).to_have_text(f"×12, {run[0].at:%H:%M:%S}–{run[-1].at:%H:%M:%S}")
+    assert page.locator(".ev:visible").count() == 1
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".ev:visible").count() == 12
+    page.keyboard.press("Enter")
+    reader.send([world.an_entry(cluster, f"Back-off in pod sweep-{n}") for n in (12, 13)])
+    expect(page.get_by_role("button", name="14 entries alike")).to_be_visible()
+    page.wait_for_timeout(2200)  # a page that was seen, and not only passed
+    reader.open(f"/{run[5].pk}#e{run[5].pk}")
+    expect(page.locator(f"#e{run[5].pk}")).to_be_in_viewport()
+    expect(page.locator("[aria-current=true].ev")).to_have_attribute("id", f"e{run[5].pk}")
+    newest = Entry.objects.order_by("-pk").first()
+    assert newest is not None
+    assert [look.entry_id for look in LastLook.objects.all()] == [newest.pk]
+    world.an_entry(cluster, "news", severity="critical")
+    page = reader.open()
+    expect(page.locator(".since-mark")).to_contain_text("New since you last looked")
+    order = page.locator("[data-day-rows] > li").evaluate_all("rows => rows.slice(0, 3).map((row) => row.dataset.id ?? 'mark')")
+    assert order[1:] == ["mark", str(newest.pk)]
+    page.emulate_media(media="print")
+    assert page.locator(".ev:visible").count() == 15  # paper shows all
