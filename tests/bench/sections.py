@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.bench import drains, live, page, queues, supply
+from tests.bench import drains, ledger, live, page, queues, supply
 from tests.bench.report import Book
 from tests.installation import Installation
 
@@ -15,4 +15,5 @@ SECTIONS: dict[str, Callable[[Installation, Book], None]] = {
     "queues": queues.run,
     "wide": drains.at_once,
     "rate": drains.rate,
+    "ledger": ledger.run,  # last: what it leaves behind is large
 }
