@@ -22,6 +22,9 @@ _FAILURES_BEFORE_LIST = 3
 # No two watches are opened, and no two Heard are told, closer together than this.
 _PACE = timedelta(seconds=1)
 
+# A watch that was open for so long worked: what ends it is no repeat of what came before it.
+_STOOD = timedelta(seconds=15)
+
 
 @dataclass(slots=True)
 class Place:
@@ -54,7 +57,9 @@ class Place:
         self.trouble_since = None
 
     def failed(self, error: KubeError, now: datetime) -> float:
-        """Note a failure; seconds until the next try."""
+        """Note a failure; seconds until the next try. After a watch that stood for a while it is the first one."""
+        if self._opened is not None and now - self._opened >= _STOOD:
+            self.failures = 0
         self.trouble_since = self.trouble_since or now
         self.failures += 1
         if isinstance(error, Expired) or self.failures >= _FAILURES_BEFORE_LIST:
@@ -86,8 +91,9 @@ class Place:
         return self._told is None or now - self._told >= _PACE
 
     def heard(self, now: datetime) -> tuple[datetime, str]:
-        """A sign of life is being told: when, and up to which version."""
+        """A sign of life is being told: when, and up to which version. Whatever comes next is new trouble, from then on."""
         self._told = now
+        self.trouble_since = None
         return now, self.version or ""
 
 

@@ -119,14 +119,19 @@ class Hearing:
     recorded: str | None = None
 
     def hear(self, item: Item) -> None:
-        """Take in one item. Any object or sign of life ends trouble; only a whole list ends a partial picture."""
+        """Take in one item. A watch that speaks ends trouble; only a whole list ends a partial picture.
+
+        A list by itself does not: where lists are answered and watches refused, that would be news each time round.
+        """
         match item:
             case Trouble(partial=True):
                 self.partial, self.complete, self.trouble = item, False, None
             case Trouble():
                 self.trouble = item
             case Complete(at=at):
-                self.complete, self.partial, self.trouble, self.heard_at = True, None, None, at
+                self.complete, self.partial, self.heard_at = True, None, at
+            case Seen(type=None, at=at):
+                self.heard_at = at
             case Seen(at=at) | Alive(at=at):
                 self.trouble, self.heard_at = None, at
 

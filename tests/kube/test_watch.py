@@ -208,6 +208,23 @@ async def test_trouble_is_told_with_its_beginning_and_ends_with_the_first_sign_o
     assert third.since > second.next_try
 
 
+async def test_trouble_after_a_quiet_watch_is_new_trouble_and_waits_no_longer_than_the_first(
+    server: Faulty, kube: Kube, clock: Clock
+) -> None:
+    """A cut, then twenty quiet and well seconds, then another: the second is no continuation of the first."""
+
+    def quiet(_: object) -> Stream:
+        clock.now += timedelta(seconds=20)
+        return Stream(then="cut")
+
+    server.on("GET", NODES, Reply(listing(version=9)))
+    server.on("WATCH", NODES, Reply(b"gone away", 503), Reply(b"gone away", 503), quiet, SILENT)
+    came = await until(kube, clock, lambda came: len(of(Failed, came)) == 3)
+    _, second, third = of(Failed, came)
+    assert third.since >= second.since + timedelta(seconds=20)
+    assert third.next_try - third.since < timedelta(seconds=1.3)
+
+
 async def test_following_from_a_version_does_not_list(server: Faulty, kube: Kube, clock: Clock) -> None:
     server.on("WATCH", NODES, Stream((change("ADDED", node("a", 78)),), "silence"))
     await until(kube, clock, lambda came: of(Change, came), since="77", labels="together.ai/compute-class")

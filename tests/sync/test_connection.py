@@ -96,6 +96,19 @@ def test_in_an_outage_the_events_are_not_news_of_their_own(line: Line) -> None:
     assert line.reasons == ["KubernetesUnreachable"]
 
 
+def test_where_lists_are_answered_and_watches_refused_it_is_told_once(line: Line) -> None:
+    well(line)
+    since = line.now
+    for _ in range(6):
+        for _ in range(15):
+            line.now += timedelta(seconds=1)
+            line.write(*line.failed("nodes", "watch is forbidden", since))
+        line.write(*line.listed("nodes", [node("gpu-dp-1")]))
+    assert line.reasons == ["KubernetesUnreachable"]
+    line.write(*line.heard("nodes"))
+    assert line.reasons == ["KubernetesUnreachable", "KubernetesBack"]
+
+
 def test_a_cluster_that_never_answered_says_since_when(line: Line) -> None:
     began = line.now
     down(line, 30, "Name not known.")
