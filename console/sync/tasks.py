@@ -14,6 +14,7 @@ from time import monotonic
 from uuid import UUID, uuid4
 
 from celery import shared_task
+from django.db import connection as database
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -23,7 +24,7 @@ from console.clusters.leases import Held, LeaseLost
 from console.clusters.models import Cluster, Lease
 from console.http import Unavailable
 from console.kube.client import Kube
-from console.kube.errors import KubeError, Unreachable
+from console.kube.errors import Forbidden, KubeError, Unreachable
 from console.kube.kubeconfig import Connection
 from console.kube.shapes import Kind, Listing
 from console.sync import errands
@@ -157,4 +158,12 @@ async def _errands(connection: Connection, cluster_id: UUID, todo: Sequence[Erra
         for errand in todo:
             came = await errands.run(kube, errand)
             if came is not None:
-                await asyncio.to_thread(errands.note, cluster_id, errand, came, timezone.now())
+                await asyncio.to_thread(_note, cluster_id, errand, came)
+
+
+def _note(cluster_id: UUID, errand: Errand, came: datetime | Forbidden) -> None:
+    """On a thread that ends with this loop, and its database connection before it."""
+    try:
+        errands.note(cluster_id, errand, came, timezone.now())
+    finally:
+        database.close()
