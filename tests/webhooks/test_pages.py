@@ -1,7 +1,9 @@
 """The pages: who sees what, what a form says of a fault, and that neither address nor secret is ever shown again."""
 
+import json
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
@@ -238,6 +240,15 @@ def test_a_failing_webhook_says_so_on_both_pages(cluster: Any, admin: Client) ->
     assert "It fails since" in page
     assert "fault of its own" in page
     assert "not switched off" in page
+
+
+def test_the_links_of_a_message_lead_to_what_it_tells(cluster: Any) -> None:
+    a_webhook(cluster, ADDRESS)
+    (entry,) = preempted(cluster, 1)
+    sweeps(12)
+    (listed,) = json.loads(Delivery.objects.get().body)["entries"]
+    page = text(look("vic", Role.VIEWER), urlsplit(listed["link"]).path)
+    assert f'id="e{entry.pk}"' in page
 
 
 def test_an_empty_project_says_who_can_add_one(cluster: Any, admin: Client) -> None:
