@@ -50,3 +50,8 @@ def test_more_than_was_asked_for_is_said_as_leaving() -> None:
     said = difference_of(8, 64, [], None, "")
     assert (said.leaving, said.missing) == (56, 0)
     assert said.adds_up
+
+
+def test_a_thousand_reasons_are_three_and_a_number() -> None:
+    said = difference_of(8000, 0, [Coming(8, NOON, f"gpu-{number} is not Ready") for number in range(1000)], None, "")
+    assert said.blocked_why == "Gpu-0 is not Ready; gpu-1 is not Ready; gpu-2 is not Ready; and 997 more."

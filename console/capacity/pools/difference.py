@@ -84,6 +84,11 @@ def difference_of(desired: int, allocated: int, coming: Iterable[Coming], wait: 
     )
 
 
+MOST_REASONS = 3  # said in full; a node each, they may be a thousand
+
+
 def _sentence(reasons: Iterable[str]) -> str:
-    text = "; ".join(dict.fromkeys(reasons))
+    several = list(dict.fromkeys(reasons))
+    more = len(several) - MOST_REASONS
+    text = "; ".join(several[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
     return f"{text[0].upper()}{text[1:]}." if text else ""
