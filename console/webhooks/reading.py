@@ -8,6 +8,8 @@ Two sweeps at once share the work: each locks one webhook and passes over those 
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +22,7 @@ from console.webhooks.groups import FAILING, WARNINGS, WORKS, group_of, reasons_
 from console.webhooks.models import Burst, Cursor, Told, Webhook
 
 MOST_WEBHOOKS = 100  # read in one sweep; those that waited longest come first
-MOST_STREAMS = 200  # of one webhook in one step
+MOST_STREAMS = 100  # of one webhook in one step, in one query
 MOST_ENTRIES = 2000  # of one webhook in one step; the rest comes with the next sweep
 # `Told` is kept for a day more than this (see `retention`), so what has been forgotten there is too old to be told here.
 NEWS = timedelta(days=29)
@@ -45,29 +47,34 @@ def _read_one(webhook_id: UUID, now: datetime) -> None:
         if webhook is None:
             return  # another sweep is at it, or somebody has just switched it off
         keep_up(webhook, from_start=True)
-        found: list[Found] = []
         behind = Cursor.objects.filter(webhook=webhook, stream__revision__gt=F("revision")).select_related("stream")
-        for cursor in behind.order_by("pk")[:MOST_STREAMS]:
-            found += _step(webhook, cursor, MOST_ENTRIES - len(found), now)
-            if len(found) >= MOST_ENTRIES:
-                break
-        _take_up(webhook, found, now)
+        _take_up(webhook, _step(webhook, list(behind.order_by("pk")[:MOST_STREAMS]), now), now)
         Webhook.objects.filter(pk=webhook.pk).update(read_at=now)
 
 
-def _step(webhook: Webhook, cursor: Cursor, room: int, now: datetime) -> list[Found]:
-    """What the webhook wants of a stream beyond its cursor, which moves to the head, or to where there was no more room."""
-    head = cursor.stream.revision
+def _step(webhook: Webhook, cursors: Sequence[Cursor], now: datetime) -> list[Found]:
+    """What the webhook wants of these streams beyond its cursors, which move to the heads, or to where there was no more room."""
+    if not cursors:
+        return []
+    spans = (Q(stream=one.stream_id, revision__gt=one.revision, revision__lte=one.stream.revision) for one in cursors)
     rows = (
-        Entry.objects.filter(wanted(webhook), stream=cursor.stream_id, revision__gt=cursor.revision, revision__lte=head)
-        .filter(recorded_at__gte=max(webhook.begins_at, now - NEWS))
-        .order_by("revision")
-        .values_list("pk", "reason", "revision")[:room]
+        Entry.objects.filter(reduce(or_, spans), wanted(webhook), recorded_at__gte=max(webhook.begins_at, now - NEWS))
+        .order_by("stream_id", "revision")
+        .values_list("pk", "reason", "stream_id", "revision")[:MOST_ENTRIES]
     )
     found = list(rows)
-    cursor.revision = found[-1][2] if len(found) == room else head
-    cursor.save(update_fields=["revision"])
-    return [(pk, reason) for pk, reason, _ in found]
+    end = (found[-1][2], found[-1][3]) if len(found) == MOST_ENTRIES else None
+    for cursor in cursors:
+        cursor.revision = _read_to(cursor, end)
+    Cursor.objects.bulk_create(cursors, update_conflicts=True, unique_fields=["id"], update_fields=["revision"])
+    return [(pk, reason) for pk, reason, _, _ in found]
+
+
+def _read_to(cursor: Cursor, end: tuple[UUID, int] | None) -> int:
+    """How far its stream has been read, where streams were read one after the other, by id, up to `end` (None: all of them)."""
+    if end is None or cursor.stream_id < end[0]:
+        return cursor.stream.revision
+    return end[1] if cursor.stream_id == end[0] else cursor.revision
 
 
 def wanted(webhook: Webhook) -> Q:

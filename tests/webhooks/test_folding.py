@@ -127,6 +127,35 @@ def test_what_did_not_fit_into_one_step_comes_with_the_next(cluster: Any, monkey
     assert [message.entries for message in told(webhook)] == [20]
 
 
+def test_of_many_clusters_everything_is_read_once_however_little_fits_into_a_step(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.webhooks.reading.MOST_ENTRIES", 4)
+    monkeypatch.setattr("console.webhooks.reading.MOST_STREAMS", 2)
+    webhook = a_webhook(cluster, URL)
+    clusters = [cluster, *(a_cluster(f"more-{n}") for n in range(4))]
+    entries = [entry for one in clusters for entry in preempted(one, 3, after(1))]
+    sweeps(40, begin=2)
+    assert set(Told.objects.values_list("entry", flat=True)) == {entry.pk for entry in entries}
+    assert sum(message.entries for message in told(webhook)) == 15
+
+
+def test_a_sweep_asks_as_much_for_eight_busy_clusters_as_for_one(cluster: Any) -> None:
+    """An installation's streams move all the time; what is read of them for a webhook is one query."""
+    clusters = [cluster, *(a_cluster(f"more-{n}") for n in range(7))]
+    a_webhook(cluster, URL)
+
+    def queries(busy: list[Any], moment: float) -> int:
+        for one in busy:
+            happens(one, "TogetherPreempted", at=after(moment), severity="warning")
+        with CaptureQueriesContext(connection) as seen:
+            sweep(moment + 1)
+        return len(seen)
+
+    queries(clusters, 1)
+    assert queries(clusters, 3) == queries(clusters[:1], 5)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_an_entry_committed_late_is_not_passed_over() -> None:
     """A long transaction that began first and commits last: its number is taken at its end, so nobody has read past it."""
