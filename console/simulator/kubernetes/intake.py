@@ -1,18 +1,39 @@
 """What a request says beside its object: who writes, how strictly fields are meant, what an apply wants."""
 
 from datetime import datetime
+from typing import Any
 
 import yaml
 
-from console.simulator.kubernetes import schemas, validation
-from console.simulator.kubernetes.errors import ApiError, bad_request
+from console.simulator.kubernetes import protobuf, schemas, validation
+from console.simulator.kubernetes.errors import ApiError, bad_request, unsupported_body
 from console.simulator.kubernetes.managed import Writer
 from console.simulator.kubernetes.paths import Target
 from console.simulator.kubernetes.resources import Resource
-from console.simulator.values import Json
+from console.simulator.values import Json, loads
 from console.simulator.web import Request
 
 APPLY_TYPE = "application/apply-patch+yaml"
+BODY_TYPES = ("application/json", "")
+
+
+def decoded(request: Request, *, patch: bool = False) -> Any:
+    """The body of a request. Raises the API's 400 or 415."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip()
+    try:
+        if kind == protobuf.CONTENT_TYPE and not patch:
+            return protobuf.decode(request.body)
+        if not patch and kind not in BODY_TYPES:
+            raise unsupported_body()
+        return loads(request.body)
+    except ValueError as error:
+        what = "error decoding patch" if patch else "the object provided is unrecognized: json parse error"
+        raise bad_request(f"{what}: {error}") from error
+
+
+def dry(request: Request) -> bool:
+    """Whether nothing is to be written."""
+    return request.query.get("dryRun") == "All"
 
 
 def is_apply(request: Request) -> bool:

@@ -3,10 +3,8 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 from console.simulator.kubernetes import (
-    deletion,
     discovery,
     errors,
     events_view,
@@ -14,7 +12,7 @@ from console.simulator.kubernetes import (
     listing,
     managed,
     patches,
-    protobuf,
+    removal,
     streams,
     writes,
 )
@@ -25,14 +23,13 @@ from console.simulator.kubernetes.pod_verbs import PodVerbs
 from console.simulator.kubernetes.render import Renderer, form
 from console.simulator.kubernetes.resources import EVENTS, NAMESPACES, NEW_EVENTS, Resource
 from console.simulator.kubernetes.store import Record, Store
-from console.simulator.values import Json, copy, instant, loads
+from console.simulator.values import Json, copy, instant
 from console.simulator.web import Request, Response, Stream, answer
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 EVENT_LIFE = timedelta(hours=1)
-BODY_TYPES = ("application/json", "")
 
 
 def verb_of(request: Request, target: Target) -> str:
@@ -53,7 +50,8 @@ class Api:
         self.store = store
         self.version = version
         self._clock = clock
-        self._pods = PodVerbs(store, clock, self.remove)
+        self._removal = removal.Removal(store, clock)
+        self._pods = PodVerbs(store, clock, self._removal.remove)
         for name in SYSTEM_NAMESPACES:
             if store.get(NAMESPACES, "", name) is None:
                 store.put(NAMESPACES, writes.created(NAMESPACES, {"metadata": {"name": name}}, "", clock()))
@@ -103,9 +101,9 @@ class Api:
             case "create", "" if not target.name:
                 return self._create(request, target, renderer, writer)
             case "create", "eviction":
-                return self._pods.evict(target, self._find(target).body, self._body(request), dry=_dry(request))
+                return self._pods.evict(target, self._find(target).body, intake.decoded(request), dry=intake.dry(request))
             case "create", "binding":
-                return self._pods.bind(self._find(target).body, self._body(request))
+                return self._pods.bind(self._find(target).body, intake.decoded(request))
             case "update", "" | "status" | "finalize" if target.name:
                 return self._update(request, target, renderer, writer)
             case "patch", "" | "status" if target.name and intake.is_apply(request):
@@ -113,9 +111,9 @@ class Api:
             case "patch", "" | "status" if target.name:
                 return self._patch(request, target, renderer, writer)
             case "delete", "":
-                return self._delete(request, target, renderer)
+                return self._removal.one(request, target, renderer)
             case "deletecollection", "":
-                return self._delete_all(request, target, renderer)
+                return self._removal.all(request, target, renderer)
         raise errors.method_not_allowed()
 
     def _renderer(self, request: Request, target: Target) -> Renderer:
@@ -123,26 +121,11 @@ class Api:
         return Renderer(target.resource, shape, self._clock, request.query.get("includeObject", "Metadata"))
 
     def _find(self, target: Target) -> Record:
-        record = self.store.get(target.resource, target.namespace, target.name)
-        if record is None:
-            raise errors.not_found(target.resource, target.name)
-        return record
-
-    def _body(self, request: Request, *, patch: bool = False) -> Any:
-        kind = request.headers.get("content-type", "").split(";")[0].strip()
-        try:
-            if kind == protobuf.CONTENT_TYPE and not patch:
-                return protobuf.decode(request.body)
-            if not patch and kind not in BODY_TYPES:
-                raise errors.unsupported_body()
-            return loads(request.body)
-        except ValueError as error:
-            what = "error decoding patch" if patch else "the object provided is unrecognized: json parse error"
-            raise errors.bad_request(f"{what}: {error}") from error
+        return removal.found(self.store, target)
 
     def _create(self, request: Request, target: Target, renderer: Renderer, writer: Writer | None) -> Response:
         resource = target.resource
-        body = writes.accepted(resource, self._body(request))
+        body = writes.accepted(resource, intake.decoded(request))
         if writer is not None:
             body = intake.checked(request, resource, body)
         if resource is NEW_EVENTS:
@@ -166,7 +149,7 @@ class Api:
         return fresh
 
     def _made(self, request: Request, resource: Resource, fresh: Json, renderer: Renderer) -> Response:
-        record = Record(0, fresh) if _dry(request) else self.store.put(resource, fresh)
+        record = Record(0, fresh) if intake.dry(request) else self.store.put(resource, fresh)
         return Response(201, renderer.one(record))
 
     def _apply(self, request: Request, target: Target, renderer: Renderer) -> Response:
@@ -197,7 +180,7 @@ class Api:
 
     def _update(self, request: Request, target: Target, renderer: Renderer, writer: Writer | None) -> Response:
         old = self._find(target)
-        body = writes.accepted(target.resource, self._body(request))
+        body = writes.accepted(target.resource, intake.decoded(request))
         if writer is not None:
             body = intake.checked(request, target.resource, body)
         if target.resource is NEW_EVENTS:
@@ -211,7 +194,7 @@ class Api:
         resource, old = target.resource, self._find(target)
         shown = events_view.to_new(old.body) if resource is NEW_EVENTS else old.body
         whole = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
-        patch = self._body(request, patch=True)
+        patch = intake.decoded(request, patch=True)
         body = writes.accepted(resource, patches.patched(request.headers.get("content-type", ""), whole, patch))
         if writer is not None:
             body = intake.checked(request, resource, body)
@@ -226,7 +209,7 @@ class Api:
         """Write the next state: none where nothing changed, gone where the last finalizer went."""
         if new == old.body:
             return old
-        if _dry(request):
+        if intake.dry(request):
             return Record(old.version, new)
         new = copy(new)
         metadata = new["metadata"]
@@ -235,46 +218,6 @@ class Api:
         if waiting and not held:
             return self.store.remove(target.resource, new)
         return self.store.put(target.resource, new)
-
-    def _delete(self, request: Request, target: Target, renderer: Renderer) -> Response:
-        asked = deletion.options(self._options(request), request.query)
-        record, gone = self.remove(target, asked, dry=_dry(request))
-        resource = target.resource
-        if resource.plural in ("pods", "namespaces") or not gone:
-            return Response(200, renderer.one(record))
-        group = {"group": resource.group} if resource.group else {}
-        details = {"name": target.name, **group, "kind": resource.plural, "uid": record.body["metadata"]["uid"]}
-        return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
-
-    def _options(self, request: Request) -> Json:
-        if not request.body:
-            return {}
-        body = self._body(request)
-        if not isinstance(body, dict):
-            raise errors.bad_request("DeleteOptions: no JSON object")
-        return dict(body)
-
-    def remove(self, target: Target, asked: deletion.Options, *, dry: bool = False) -> tuple[Record, bool]:
-        """Delete one object as far as it goes now; whether it is gone. Raises ApiError."""
-        record = self._find(target)
-        if problem := deletion.check(target.resource, record.body, asked):
-            raise problem
-        decision = deletion.decide(target.resource, record.body, asked, self._clock())
-        if decision.body is None or dry:
-            return record, decision.gone
-        if decision.gone:
-            return self.store.remove(target.resource, copy(decision.body)), True
-        return self.store.put(target.resource, copy(decision.body)), False
-
-    def _delete_all(self, request: Request, target: Target, renderer: Renderer) -> Response:
-        asked = deletion.options(self._options(request), request.query)
-        listed = loads(listing.respond(self.store, target, request.query, Renderer(target.resource, "plain", self._clock)).body)
-        records = []
-        for item in listed["items"]:
-            metadata = item["metadata"]
-            one = Target(target.resource, metadata.get("namespace", ""), metadata["name"])
-            records.append(self.remove(one, asked, dry=_dry(request))[0])
-        return Response(200, renderer.many(records, {"resourceVersion": str(self.store.version)}))
 
     def expire_events(self) -> None:
         """Forget Events an hour after they were last written, as the real server's storage does."""
@@ -289,7 +232,3 @@ class Api:
 def _stored(resource: Resource) -> Resource:
     """The resource whose shape is stored: of the two kinds of Event the core one."""
     return EVENTS if resource is NEW_EVENTS else resource
-
-
-def _dry(request: Request) -> bool:
-    return request.query.get("dryRun") == "All"
