@@ -39,11 +39,11 @@ class Asked:
 
 
 def asked(request: HttpRequest) -> Asked:
-    typed = filters.typed(request.GET)
     try:
-        return Asked(filters.parse(request.GET), typed)
+        chosen = filters.parse(request.GET)
     except BadInput as error:
-        return Asked(Filter(), typed, error)
+        return Asked(Filter(), filters.typed(request.GET), error)
+    return Asked(chosen, filters.shown(chosen))
 
 
 @signed_in
@@ -75,7 +75,7 @@ def entry(request: HttpRequest, cluster_id: UUID, entry_id: int) -> HttpResponse
     above, beyond = queries.newer(stream, AROUND, Filter(), found.now, place)
     below, more = queries.older(stream, ROWS - AROUND, Filter(), found.now, place)
     context = _context(found, Filter(), [*above, row, *below], more)
-    context |= {"typed": filters.typed(request.GET), "past": beyond, "linked": row.pk}
+    context |= {"typed": {}, "past": beyond, "linked": row.pk}
     return render(request, "pages/timeline.html", context)
 
 
@@ -85,7 +85,7 @@ def _gone(request: HttpRequest, found: page.Opened, entry_id: int) -> HttpRespon
     if note is None:
         raise NotFound(f"The timeline of {found.cluster.name} has no entry {entry_id}.")
     context = _context(found, Filter(), [], False)
-    context |= {"typed": filters.typed(request.GET), "past": True, "pruned": note, "entry_id": entry_id}
+    context |= {"typed": {}, "past": True, "pruned": note, "entry_id": entry_id}
     return render(request, "pages/timeline.html", context, status=410)
 
 

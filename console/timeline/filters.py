@@ -82,6 +82,11 @@ def typed(query: QueryDict) -> dict[str, str]:
     return {field: _shown(query.get(param, "")) for param, (field, _, _) in NAMES.items()}
 
 
+def shown(chosen: Filter) -> dict[str, str]:
+    """The same of a filter: as an address says it, instants in UTC."""
+    return {field: _word(getattr(chosen, field)) for field, _, _ in NAMES.values()}
+
+
 def _shown(text: str) -> str:
     return text.replace("\0", "\ufffd")[:400]
 

@@ -81,5 +81,6 @@ export const keepRows = () => {
   keepFolds(list);
   keepZone(() => { regroup(list); settle(); });
   settle();
+  linked?.scrollIntoView({ block: "center" }); // folding has moved it from where the address had put it
   keepLook(list, () => !ends.gap);
 };
