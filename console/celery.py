@@ -21,9 +21,11 @@ app.conf.beat_schedule = {
     "webhooks-prune": {"task": "webhooks.prune", "schedule": 3600.0, "options": {"queue": "bulk", "expires": 600}},
     # Mostly finds nothing; after a setting was lowered, or under a flood, each run takes what eight seconds allow.
     "prune": {"task": "timeline.prune", "schedule": 60.0, "options": {"queue": "bulk", "expires": 60}},
+    "workloads": {"task": "workloads.clear", "schedule": 600.0, "options": {"queue": "bulk", "expires": 600}},
     "revalidate": {"task": "accounts.revalidate_sessions", "schedule": 60.0, "options": {"queue": "default", "expires": 60}},
 }
-app.autodiscover_tasks(["console.accounts", "console.timeline", "console.webhooks", "console.capacity", "console.sync"])
+ROOMS = ("accounts", "timeline", "webhooks", "capacity", "workloads", "sync")
+app.autodiscover_tasks([f"console.{room}" for room in ROOMS])
 
 
 @worker_before_create_process.connect

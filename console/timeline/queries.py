@@ -1,6 +1,6 @@
 """Reading a ledger: a page of it both ways, what changed since a revision, how far streams are, and what a filter can offer."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -154,3 +154,12 @@ def _steps(columns: tuple[str, ...], where: str, stream: UUID) -> list[tuple[Any
     with connection.cursor() as cursor:
         cursor.execute(sql, {"stream": stream})
         return list(cursor.fetchall())
+
+
+def about(stream: UUID, pods: Collection[str], drains: Collection[UUID], after: datetime, limit: int) -> list[Entry]:
+    """The newest entries since an instant that are about one of these pods (by uid) or hold one of these drains' verdicts."""
+    rows = Entry.objects.filter(stream_id=stream, at__gte=after)
+    told = rows.filter(subject_kind="Pod", subject_uid__in=list(pods)) if pods else rows.none()
+    drained = rows.filter(drain_id__in=list(drains)) if drains else rows.none()
+    newest = [*told.order_by("-at", "-id")[:limit], *drained.order_by("-at", "-id")[:limit]]
+    return sorted({entry.pk: entry for entry in newest}.values(), key=lambda entry: (entry.at, entry.pk), reverse=True)[:limit]
