@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from console.accounts import queries as people
 from console.accounts.services import actor_for_session
-from console.capacity import frames
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster
 from console.http import DomainError
 from console.timeline.queries import heads as heads
+from console.workloads import frames
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,13 @@ from console.pages import (
     metrics,
     modes,
     moved,
+    planner,
     probes,
     search,
     timeline,
     views,
     webhooks,
+    workloads,
 )
 from console.pages.scripts import actions as script_actions
 from console.pages.scripts import views as scripts
@@ -37,6 +39,9 @@ urlpatterns = [
     path("clusters/new/preview", create.preview, name="new_cluster_preview"),
     path("clusters/<uuid:cluster_id>", views.overview, name="cluster"),
     path("clusters/<uuid:cluster_id>/nodes", views.nodes, name="nodes"),
+    path("clusters/<uuid:cluster_id>/workloads", workloads.workloads, name="workloads"),
+    path("clusters/<uuid:cluster_id>/workloads/<uuid:workload_id>", workloads.workload, name="workload"),
+    path("clusters/<uuid:cluster_id>/planner", planner.planner, name="planner"),
     path("clusters/<uuid:cluster_id>/timeline", timeline.timeline, name="timeline"),
     path("clusters/<uuid:cluster_id>/timeline/rows", timeline.rows, name="timeline_rows"),
     path("clusters/<uuid:cluster_id>/timeline/looked", timeline.looked, name="looked"),

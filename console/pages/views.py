@@ -9,7 +9,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from console.accounts.access import signed_in
-from console.capacity import frames
 from console.clusters.access import get_cluster
 from console.http import DomainError
 from console.pages import chart as charts
@@ -17,6 +16,7 @@ from console.pages import overview as page
 from console.pages import queries, trying
 from console.pages.asking import actor_of
 from console.timeline.queries import heads
+from console.workloads import frames
 
 CLUSTERS_PARTS = ("alarm", "size", "facts", "shows", "rows")
 

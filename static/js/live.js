@@ -3,6 +3,7 @@
 import { applyEntry } from "./entries.js";
 import { setHeard, setLight } from "./lights.js";
 import { applyCell, applyDrain, applyNode, applyPanel, takeAway } from "./parts.js";
+import { applyWorkload } from "./workloads.js";
 import { clock, noteServerTime, serverNow } from "./times.js";
 
 const POLL = 5000, SILENT = 12000, LONGEST = 5000;
@@ -17,6 +18,7 @@ const KINDS = {
   panel: (row) => applyPanel(row.html),
   cell: (row) => applyCell(row.html),
   node: (row) => applyNode(row.html),
+  workload: (row) => applyWorkload(row.html),
 };
 const apply = (frame) => {
   if (frame.revision < revision) return;

@@ -41,7 +41,7 @@ export const letGo = () => {
 };
 
 // One cell or row: in the place of its older self, or where the page's order has it; a bounded table takes no more than its limit.
-const place = (element, list) => {
+export const place = (element, list) => {
   const old = document.querySelector(`[data-key="${CSS.escape(element.dataset.key)}"]`);
   if (old) {
     const focused = old.contains(document.activeElement) ? document.activeElement.dataset.verb ?? "link" : null;
