@@ -20,12 +20,14 @@ from console.api.framework import api
 from console.api.preview import previews
 from console.api.routes import compute, people
 from console.api.script_routes import router as scripts
+from console.api.workload_routes import router as workloads
 from console.http import answer
 
 api.add_router("/v1/compute", previews)  # first: "preview" is no drain's id
 api.add_router("/v1/compute", compute)
 api.add_router("/v1/compute", drains)
 api.add_router("/v1/compute", scripts)
+api.add_router("/v1/compute", workloads)
 api.add_router("", people)
 
 

@@ -26,6 +26,7 @@ def test_the_document_names_every_route_its_key_and_its_refusals(client: Client)
         "/v1/compute/clusters/{cluster_id}/drains",
         "/v1/compute/clusters/{cluster_id}/drains/preview",
         "/v1/compute/clusters/{cluster_id}/drains/{drain_id}",
+        "/v1/compute/clusters/{cluster_id}/workloads",
         "/v1/compute/regions",
         "/v1/projects",
         "/v3/whoami",
