@@ -52,6 +52,9 @@ def main() -> None:
         for name, address in {
             "clusters": "/",
             "nodes": f"{cluster}/nodes",
+            "workloads": f"{cluster}/workloads",
+            "planner": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=159&slower=10.89",
+            "planner-no": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=14.6&step=90",
             "timeline": f"{cluster}/timeline",
             "timeline-filtered": f"{cluster}/timeline?severity=warning&class=preemptible&last=24h",
             "timeline-empty": f"{cluster}/timeline?q=nothing+like+this",
