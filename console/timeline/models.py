@@ -90,6 +90,11 @@ class Entry(Revised):
                 name="entry_about_nodes",
                 condition=models.Q(subject_kind__in=("Node", "Machine")),
             ),
+            models.Index(  # the few about one pod: a workload's own page
+                fields=["stream", "subject_uid", "-at"],
+                name="entry_about_pods",
+                condition=models.Q(subject_kind="Pod"),
+            ),
             models.Index(fields=["drain_id"], name="entry_drain", condition=models.Q(drain_id__isnull=False)),
             # One for each filter of which few rows may match; without, a page would read the whole ledger to find them.
             models.Index(fields=["stream", "reason", "-at", "-id"], name="entry_reason"),
