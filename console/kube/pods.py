@@ -95,13 +95,13 @@ def owner(meta: Json) -> tuple[str, str]:
 
 
 def wish(spec: Json) -> ClassWish:
-    """What the pod says of preemptible nodes: only there, rather there, never there, or nothing.
+    """What the pod says of preemptible nodes: only there, rather there, never there, nothing, or what no node can meet.
 
     Preemptible nodes have no taint, so a pod that says nothing may land on one.
     """
     chosen = mapping(spec, "nodeSelector").get(marks.CLASS_LABEL)
     if chosen is not None:
-        return "required" if chosen == marks.PREEMPTIBLE else "refused"
+        return "required" if chosen == marks.PREEMPTIBLE else "misaimed"
     affinity = mapping(mapping(spec, "affinity"), "nodeAffinity")
     terms = mappings(mapping(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms")
     said = {_term(term) for term in terms}

@@ -13,7 +13,8 @@ from typing import Literal
 
 Kind = Literal["nodes", "pods", "events", "poddisruptionbudgets", "leases", "namespaces"]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
-ClassWish = Literal["", "required", "preferred", "refused"]  # of preemptible nodes
+# Of preemptible nodes; "misaimed" asks for a class that no node carries, such as standard: those have no label.
+ClassWish = Literal["", "required", "preferred", "refused", "misaimed"]
 
 
 @dataclass(frozen=True, slots=True)

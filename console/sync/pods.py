@@ -96,7 +96,7 @@ def _miss(batch: _Batch, stored: QuerySet[Pod], end: Complete) -> None:
 
 def _waits(shape: PodShape) -> bool:
     """A pod without a node concerns us where it waits for a GPU node."""
-    return not shape.finished and (shape.gpus > 0 or shape.wish in ("required", "preferred"))
+    return not shape.finished and (shape.gpus > 0 or shape.wish not in ("", "refused"))
 
 
 def _room(stored: QuerySet[Pod], changes: Sequence[Seen], rows: dict[str, Pod]) -> int:

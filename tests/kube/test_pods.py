@@ -64,7 +64,7 @@ LIKES = {"weight": 1, "preference": {"matchExpressions": [rule("In", "preemptibl
     [
         ({}, ""),
         ({"nodeSelector": {CLASS: "preemptible"}}, "required"),
-        ({"nodeSelector": {CLASS: "standard"}}, "refused"),
+        ({"nodeSelector": {CLASS: "standard"}}, "misaimed"),
         ({"nodeSelector": {"zone": "a"}}, ""),
         (required(rule("NotIn", "preemptible")), "refused"),
         (required(rule("DoesNotExist")), "refused"),
