@@ -24,7 +24,7 @@ LONGEST = 100  # characters of a search
 WORDS = 5
 FEW = 3  # clusters, up to which their tabs are hits too
 
-TABS = (("nodes", "Nodes"), ("timeline", "Timeline"))
+TABS = (("nodes", "Nodes"), ("workloads", "Workloads"), ("timeline", "Timeline"), ("planner", "Checkpoint planner"))
 
 
 @dataclass(frozen=True)

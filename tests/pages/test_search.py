@@ -24,7 +24,13 @@ def test_clusters_nodes_entries_and_pages_are_found_by_all_words(pool: Pool, ada
     world.an_entry(cluster, "Preemptible target from 8 to 64", reason="TargetChanged", actor_name="ada")
     assert titles(ada, "51fb") == {"Nodes": ["gpu-preemptible-dp-51fb"], "Newest entries": ["gpu-preemptible-dp-51fb boots"]}
     assert titles(ada, "targetchanged ada") == {"Newest entries": ["Preemptible target from 8 to 64"]}
-    assert titles(ada, "AURORA eu-north")["Clusters"] == ["aurora-train", "aurora-train: Nodes", "aurora-train: Timeline"]
+    assert titles(ada, "AURORA eu-north")["Clusters"] == [
+        "aurora-train",
+        "aurora-train: Nodes",
+        "aurora-train: Workloads",
+        "aurora-train: Timeline",
+        "aurora-train: Checkpoint planner",
+    ]
     assert titles(ada, "aurora time")["Clusters"] == ["aurora-train: Timeline"]
     assert titles(ada, "create") == {"Pages": ["Create a cluster"]}
     assert titles(ada, "zebra") == {}
