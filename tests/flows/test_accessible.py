@@ -14,9 +14,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(
-    stack: Installation, context: BrowserContext, complaints: list[str], scheme: str
-) -> None:
+def test_axe_finds_nothing_on_any_page(stack: Installation, context: BrowserContext, complaints: list[str], scheme: str) -> None:
     page = context.new_page()
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
     page.goto("/")
@@ -31,6 +29,14 @@ def test_axe_finds_nothing_on_any_page(
     for address in (f"/clusters/{cluster['id']}/preview?gpus=8", "/webhooks", "/webhooks/new"):
         page.goto(address)
         assert violations(page) == []
+    page.goto(f"/clusters/{cluster['id']}/workloads")
+    page.locator("[data-copies] button").first.wait_for()
+    assert violations(page) == []
+    page.locator("[data-workloads] a.name").first.click()
+    page.get_by_role("heading", name="Pods").wait_for()
+    assert violations(page) == []
+    page.goto(f"/clusters/{cluster['id']}/planner?size=3.5&bandwidth=14.6&step=90&slower=2")
+    assert violations(page) == []
 
 
 def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, context: BrowserContext) -> None:
@@ -42,6 +48,7 @@ def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, co
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
     cluster = open_cluster(page, stack, "aurora-train")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    for address in ("/capacity", f"/clusters/{cluster['id']}/preview?gpus=8"):
+    here = f"/clusters/{cluster['id']}"
+    for address in ("/capacity", f"{here}/preview?gpus=8", f"{here}/workloads", f"{here}/planner?size=3.5&bandwidth=9"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
