@@ -89,7 +89,13 @@ kind: Job
 metadata:
   name: {name}
 spec:
-  backoffLimit: 100  # a reclaim is no failure of yours, but Kubernetes counts it as one
+  backoffLimit: 6
+  podFailurePolicy:
+    rules:
+      - action: Ignore  # a reclaim is no failure of the job, and uses up none of its tries
+        onPodConditions:
+          - type: DisruptionTarget
+            status: "True"
   template:
     spec:
       restartPolicy: Never
