@@ -14,7 +14,7 @@ from console.workloads.facts import BARE, Owner
 # Kinds of which kubectl finds a pod by itself for `logs` (kubectl's polymorphic helpers).
 WITH_LOGS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "Job", "ReplicationController"})
 
-# Groups where a short kind could mean another API's: `kubectl describe rayjob/x` works, `job/x` might be volcano's.
+# With their groups, because a short kind may mean another API's: `job/x` might be Volcano's.
 FULL = {"Job": "job.batch", "Deployment": "deployment.apps", "ReplicaSet": "replicaset.apps", "StatefulSet": "statefulset.apps"}
 
 MOST_NAMES = 20  # pods named in one line; a line that is longer nobody reads before running it
@@ -39,10 +39,14 @@ def logs(context: str, owner: Owner) -> str:
 
 
 def describe(context: str, owner: Owner) -> str:
-    """The owner; of one that waits the first waiting pod, because there the scheduler's words stand."""
+    """The owner; of one that waits the first waiting pod, because there the scheduler's words stand.
+
+    Of a kind that Kubernetes does not bring a pod as well: what that kind is called in a cluster, only its own API knows.
+    """
     waiting = [pod for pod in owner.active if pod.waits or pod.stuck]
-    if waiting or owner.kind == BARE:
-        return line(context, owner.namespace, "describe", f"pod/{waiting[0].name if waiting else owner.name}")
+    shown = waiting or ([] if owner.kind in FULL or owner.bare else list(owner.active or owner.pods))
+    if shown or owner.kind == BARE:
+        return line(context, owner.namespace, "describe", f"pod/{shown[0].name if shown else owner.name}")
     return line(context, owner.namespace, "describe", f"{FULL.get(owner.kind, owner.kind.lower())}/{owner.name}")
 
 

@@ -5,6 +5,7 @@ Everything the other pure parts decide (now, fit, commands) is decided from an `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -59,6 +60,11 @@ class PodFacts:
     def excused(self) -> bool:
         """Ended, but not by its own fault: its node was taken or shut down (kubernetes/kubernetes#113278)."""
         return self.failed and (self.preempted or bool(self.disrupted))
+
+
+def ended_by(pods: Sequence[PodFacts]) -> str:
+    """What ended these excused pods, as far as it is known: an eviction may be anybody's."""
+    return "a preemption" if any(pod.preempted for pod in pods) else "an eviction or the end of its node"
 
 
 @dataclass(frozen=True, slots=True)

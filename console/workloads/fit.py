@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console.workloads.facts import PREEMPTIBLE, SERVES, STANDARD, Owner, PodFacts
+from console.workloads.facts import PREEMPTIBLE, SERVES, STANDARD, Owner, PodFacts, ended_by
 from console.workloads.words import count, length
 
 # Work that saves does so within this; a job that has run longer on preemptible nodes without a word is likely to lose it all.
@@ -101,10 +101,9 @@ def _failed(owner: Owner) -> Finding | None:
 
 def _excused(owner: Owner) -> Finding | None:
     """What a preemption leaves as Failed is nobody's fault, and is said so (flyteorg/flyteplugins PR#354)."""
-    left = sum(pod.excused for pod in owner.pods)
+    left = [pod for pod in owner.pods if pod.excused]
     if not left:
         return None
-    verb, whose = ("is", "its") if left == 1 else ("are", "their")
-    return Finding(
-        "preempted_leftovers", f"{count(left, 'pod')} {verb} left as Failed by a preemption, not by {whose} own fault", False
-    )
+    are, own = ("is", "its") if len(left) == 1 else ("are", "their")
+    sentence = f"{count(len(left), 'pod')} {are} left as Failed by {ended_by(left)}, not by {own} own fault"
+    return Finding("preempted_leftovers", sentence, warns=False)

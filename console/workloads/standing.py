@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from console.workloads.facts import Owner, PodFacts
+from console.workloads.facts import Owner, PodFacts, ended_by
 from console.workloads.fit import Finding
 from console.workloads.reasons import plain_reason
 from console.workloads.words import count
@@ -97,9 +97,9 @@ def _ended(owner: Owner) -> Now:
         return Now("failed", "Failed", f"{count(len(failed), 'pod')} failed{code}; none runs", "red", "i-x")
     if excused:
         after = "Nothing starts it again" if owner.bare else "None has come back yet"
-        return Now(
-            "lost", "Preempted", f"Ended by a preemption, not by itself. {after}", "amber", "i-leave", excused[0].disrupted
-        )
+        word = "Preempted" if any(pod.preempted for pod in excused) else "Evicted"
+        sentence = f"Ended by {ended_by(excused)}, not by itself. {after}"
+        return Now("lost", word, sentence, "amber", "i-leave", excused[0].disrupted)
     return Now("ended", "Ended", f"{count(len(owner.pods), 'pod')} finished well", "", "i-check")
 
 

@@ -23,7 +23,8 @@ def test_describe_leads_to_where_the_reason_stands() -> None:
     assert commands.describe("aurora-train", owner(pod())) == f"{AT} describe job.batch/train"
     assert commands.describe("aurora-train", owner(pod("a"), waiting("b"))) == f"{AT} describe pod/b"
     assert commands.describe("aurora-train", owner(pod(), kind="Pod", name="note")) == f"{AT} describe pod/note"
-    assert commands.describe("aurora-train", owner(pod(), kind="RayJob", name="tune")) == f"{AT} describe rayjob/tune"
+    assert commands.describe("aurora-train", owner(pod("w-1"), kind="RayJob", name="tune")) == f"{AT} describe pod/w-1"
+    assert commands.describe("aurora-train", owner(kind="RayJob", name="tune")) == f"{AT} describe rayjob/tune"
 
 
 def test_only_what_a_preemption_left_is_cleared() -> None:

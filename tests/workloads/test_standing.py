@@ -32,8 +32,8 @@ TAKEN = LastDrain(NOON, "preempted", (("finished", 2),), 1)
         (owner(ended("a", 143, preempted=True)), "Preempted", "Ended by a preemption, not by itself. None has come back yet"),
         (
             owner(ended("a", 137, disrupted="NodeShutdown"), kind="Pod"),
-            "Preempted",
-            "Ended by a preemption, not by itself. Nothing starts it again",
+            "Evicted",
+            "Ended by an eviction or the end of its node, not by itself. Nothing starts it again",
         ),
         (owner(), "Gone", "No pod of it is in the cluster"),
         (owner(drained=TAKEN), "Preempted", "Taken with its node. No pod of it has come back"),

@@ -141,6 +141,8 @@ def _bind(pod: Json, node: str, now: datetime) -> list[Call]:
 
 
 def _unschedulable(pod: Json, why: str, now: datetime) -> list[Call]:
-    state = {"type": "PodScheduled", "status": "False", "lastProbeTime": None, "lastTransitionTime": stamp(now)}
+    known = condition(pod, "PodScheduled") or {}  # another reason is no transition
+    since = known.get("lastTransitionTime") if known.get("status") == "False" else None
+    state = {"type": "PodScheduled", "status": "False", "lastProbeTime": None, "lastTransitionTime": since or stamp(now)}
     body = {"status": {"conditions": [state | {"reason": "Unschedulable", "message": why}]}}
     return [Call("PATCH", pod_path(pod, "status"), body, STRATEGIC), said.scheduler(pod, "FailedScheduling", why, now)]

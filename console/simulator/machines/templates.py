@@ -23,6 +23,9 @@ def _spec(item: Json) -> Json:
         spec["restartPolicy"] = "Never"
     if item.get("class"):
         spec["nodeSelector"] = {CLASS_LABEL: item["class"]}
+    if item.get("only") == "standard":
+        term = {"matchExpressions": [{"key": CLASS_LABEL, "operator": "NotIn", "values": ["preemptible"]}]}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     if item.get("prefer"):
         term = {"matchExpressions": [{"key": CLASS_LABEL, "operator": "In", "values": [item["prefer"]]}]}
         preferred = [{"weight": 100, "preference": term}]
@@ -34,7 +37,7 @@ def _spec(item: Json) -> Json:
 
 def _metadata(item: Json) -> Json:
     notes = {PREFIX + key: str(value) for key, value in (item.get("program") or {}).items()}
-    return {"labels": {"app": item["name"]}, "annotations": notes}
+    return {"labels": {"app": item["name"], **item.get("labels", {})}, "annotations": notes | item.get("says", {})}
 
 
 def objects(item: Json) -> list[Call]:
@@ -54,7 +57,7 @@ def objects(item: Json) -> list[Call]:
         workload |= {"parallelism": item["replicas"], "completions": item.get("completions", item["replicas"]), **PATIENCE}
     else:
         workload["selector"] = {"matchLabels": {"app": name}}
-    if kind == "ReplicaSet":
+    if kind in ("ReplicaSet", "Deployment"):
         workload["replicas"] = item["replicas"]
     group, plural = GROUPS[kind]
     return [
