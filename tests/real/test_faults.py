@@ -1,0 +1,276 @@
+"""A network and an API that misbehave, between Halftide and a real Kubernetes.
+
+For each fault the same is held: nothing is created, deleted or evicted that should not be (the API server's audit log says
+it), nothing is asked in a loop, the console says what it cannot see and since when, and afterwards its picture is whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import pairwise
+from threading import Timer
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from console.capacity.drains.cordons import cordon
+from console.capacity.models import Drain
+from console.clusters.models import Cluster, Node, Pod
+from console.clusters.secrets import seal
+from console.pages.queries import STALE_AFTER
+from console.runner.controlplane.files import kubeconfig
+from console.sync import tasks
+from console.timeline.models import Entry
+from tests.controlplane.plane import Json
+from tests.real.proxy import Proxy
+from tests.real.world import MINE, Fleet
+from tests.reports import report
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOTAL = 9
+PREEMPTIBLE = 4  # five nodes in all, a page each
+WRITES = {"create", "delete", "patch", "update"}
+PATHS = ("/nodes", "/pods", "/events")
+SHOWN: dict[str, list[str]] = {}  # excerpts of the audit log, by fault
+
+
+@pytest.fixture(scope="module")
+def proxy(fleet: Fleet) -> Iterator[Proxy]:
+    """Halftide goes through it from now on."""
+    with Proxy(fleet.plane) as between:
+        point(fleet, between, fleet.account.token)
+        fleet.wants(PREEMPTIBLE)
+        yield between
+        fleet.watching.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def excerpts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the audit log held of each fault, kept for people."""
+    yield
+    text = "\n\n".join(f"## {fault}\n\n" + "\n".join(lines or ["(no write)"]) for fault, lines in SHOWN.items())
+    report(request.config, "audit-of-faults.md", f"# What the API server's audit log says of Halftide's writes\n\n{text}")
+
+
+def point(fleet: Fleet, proxy: Proxy, token: str) -> None:
+    text = kubeconfig(proxy.url, fleet.plane.authority.read_bytes(), token)
+    Cluster.objects.filter(pk=fleet.cluster.pk).update(kubeconfig=seal(text))
+
+
+@contextmanager
+def nothing_but(fleet: Fleet, name: str, *expected: str) -> Iterator[None]:
+    """Of what Halftide writes meanwhile, the API server was asked exactly this much: `verb resource` for each object."""
+    audit = fleet.plane.audit()
+    yield
+    asked = [one for one in audit.asked(fleet.account.user) if one.verb in WRITES]
+    SHOWN[name] = [
+        f"{one.at:%H:%M:%S.%f} {one.code} {one.verb} {one.resource}{'/' + one.subresource if one.subresource else ''} {one.name}"
+        for one in asked
+    ]
+    done = Counter(f"{one.verb} {one.subresource or one.resource}" for one in asked if one.code < 300)
+    assert done == Counter(expected), SHOWN[name]
+
+
+def paced(proxy: Proxy, start: Any, verb: str, ends: str) -> int:
+    """That no five seconds saw more than one request a second of this kind; how many there were."""
+    times = proxy.since(start, verb, ends)
+    for first in times:
+        assert sum(first <= at < first + timedelta(seconds=5) for at in times) <= 6, times
+    return len(times)
+
+
+def uids(items: list[Json]) -> set[str]:
+    return {one["metadata"]["uid"] for one in items}
+
+
+def whole(fleet: Fleet, seconds: float = 45) -> None:
+    """The console has what Kubernetes has: nodes and pods by uid, and how many GPUs count; nothing is said to be amiss."""
+
+    def same() -> bool:
+        nodes = fleet.ask("GET", f"/api/v1/nodes?labelSelector={MINE}={fleet.namespace}")["items"]
+        pods = [one for one in fleet.pods() if one["spec"].get("nodeName")]
+        mine = Node.objects.filter(cluster=fleet.cluster, machine__isnull=False)
+        shown = Pod.objects.filter(cluster=fleet.cluster, namespace=fleet.namespace)
+        return (
+            uids(nodes) == set(mine.values_list("uid", flat=True))
+            and uids(pods) == set(shown.values_list("uid", flat=True))
+            and fleet.fresh().allocated_preemptible_gpus == 8 * fleet.open_nodes().count()
+            and fleet.cluster.unreachable_since is None
+        )
+
+    fleet.until(same, seconds)
+
+
+def said(fleet: Fleet, reason: str, start: Any) -> int:
+    return Entry.objects.filter(stream=fleet.cluster.stream, reason=reason, recorded_at__gte=start).count()
+
+
+def up(fleet: Fleet, name: str) -> Node:
+    """A node with a pod that runs."""
+    node = fleet.node()
+    fleet.run(name, node.name, 8)
+    fleet.until(lambda: fleet.ask("GET", f"/api/v1/namespaces/{{ns}}/pods/{name}")["status"]["phase"] == "Running")
+    return node
+
+
+def stir(fleet: Fleet) -> None:
+    """Something happens on every watch, so that the one before counts as well again."""
+    fleet.run(name := f"stir-{uuid4().hex[:6]}", fleet.open_nodes()[0].name, 1)
+    fleet.patch(f"/api/v1/nodes/{fleet.open_nodes()[0].name}", {"metadata": {"annotations": {"example.com/stirred": name}}})
+    fleet.until(lambda: Pod.objects.filter(name=name, phase="Running").exists())
+    fleet.ask("DELETE", f"/api/v1/namespaces/{{ns}}/pods/{name}", {"gracePeriodSeconds": 0})
+
+
+@pytest.mark.parametrize("kind", ["gone in stream", "gone", "cut"])
+def test_a_watch_that_ends_badly_three_times_is_taken_up_again(fleet: Fleet, proxy: Proxy, kind: str) -> None:
+    """apache/airflow#21087, kubernetes-client/python-base#57, kr8s-org/kr8s#476: 410 within 200, 410 at once, half an object."""
+    stir(fleet)
+    start = timezone.now()
+    with nothing_but(fleet, f"watch: {kind}"):
+        with proxy.fault(kind, "watch", times=6) as fault:
+            fleet.run(name := f"late-{kind.split()[-1]}", fleet.open_nodes()[0].name, 8)
+            fleet.until(lambda: fault.hits >= 6, 60)
+        fleet.until(lambda: Pod.objects.filter(name=name).exists(), 15)
+        whole(fleet)
+    watches, lists = ([paced(proxy, start, verb, path) for path in PATHS] for verb in ("watch", "list"))
+    assert sum(watches) >= 3
+    assert kind == "cut" or sum(lists) >= 3
+    fleet.ask("DELETE", f"/api/v1/namespaces/{{ns}}/pods/{name}", {"gracePeriodSeconds": 0})
+
+
+def test_a_frozen_connection_is_noticed_shown_and_outlived(fleet: Fleet, proxy: Proxy) -> None:
+    """kubernetes-client/python#1148, nolar/kopf#810: no data, no error, no end. What happened is seen afterwards."""
+    node, start = fleet.node(), timezone.now()
+    with nothing_but(fleet, "frozen without closing"):
+        with proxy.fault("freeze", "watch", "list", "get"):
+            fleet.plane.kubectl("cordon", node.name)
+            fleet.until(lambda: timezone.now() - fleet.fresh().proved_to > STALE_AFTER, 45)
+            assert fleet.cluster.unreachable_since is None, "old is said before lost"
+            fleet.until(lambda: fleet.fresh().unreachable_since, 60)
+            assert fleet.cluster.unreachable_since - start < timedelta(seconds=60)
+            assert not Node.objects.get(pk=node.pk).unschedulable
+        fleet.until(lambda: Node.objects.get(pk=node.pk).unschedulable, 60)
+        whole(fleet)
+    assert said(fleet, "KubernetesUnreachable", start) == said(fleet, "KubernetesBack", start) == 1
+    fleet.plane.kubectl("uncordon", node.name)
+    fleet.until(lambda: not Node.objects.get(pk=node.pk).unschedulable)
+
+
+def test_a_list_that_breaks_off_in_its_middle_or_is_old_removes_nothing(fleet: Fleet, proxy: Proxy) -> None:
+    """kubernetes/kubernetes (continue tokens end after five minutes): page 3 of 5 is gone; then a snapshot from before."""
+    fleet.watching.stop()
+    try:
+        Cluster.objects.filter(pk=fleet.cluster.pk).update(proved_to=timezone.now() - timedelta(minutes=1))
+        tasks.relist_cluster(str(fleet.cluster.pk))
+        fleet.patch(f"/api/v1/nodes/{fleet.node().name}", {"metadata": {"annotations": {"example.com/newer": "yes"}}})
+        before = set(Node.objects.values_list("uid", flat=True)), set(Pod.objects.values_list("uid", flat=True))
+        for kind, words in (("expired", "continue parameter is too old"), ("older", "was seen before")):
+            start = timezone.now()
+            Cluster.objects.filter(pk=fleet.cluster.pk).update(proved_to=start - timedelta(minutes=1))
+            with nothing_but(fleet, f"list: {kind}"):
+                with proxy.fault(kind, "list", ends="/nodes") as fault:
+                    tasks.relist_cluster(str(fleet.cluster.pk))
+                    assert fault.hits
+                assert words in fleet.fresh().unreachable_why
+                assert (set(Node.objects.values_list("uid", flat=True)), set(Pod.objects.values_list("uid", flat=True))) == before
+                tasks.relist_cluster(str(fleet.cluster.pk))
+            assert fleet.fresh().unreachable_since is None
+    finally:
+        fleet.watching.__enter__()
+    whole(fleet)
+
+
+def test_a_server_that_asks_to_wait_is_waited_for(fleet: Fleet, proxy: Proxy) -> None:
+    """kubernetes/client-go#222, kubernetes/kubernetes#36409: Retry-After is obeyed by the list, and by each telling of a pod."""
+    node, start = up(fleet, "throttled"), timezone.now()
+    asks = ["patch nodes", "create eviction", "create events", "delete nodes"]
+    with nothing_but(fleet, "429 with Retry-After: 2, on evictions", *asks, "create events"):  # and one of what refills
+        with proxy.fault("throttle", "create", ends="/throttled/eviction", times=2, seconds=2.0):
+            [drain] = fleet.preempt(node)
+            fleet.finish(drain)
+        times = proxy.since(start, "create", "/throttled/eviction")
+        assert len(times) == 3
+        assert all(later - earlier >= timedelta(seconds=2) for earlier, later in pairwise(times))
+        assert drain.state == Drain.State.REMOVED
+        fleet.wants(PREEMPTIBLE)
+        whole(fleet)
+
+
+def test_an_eviction_whose_answer_is_lost_is_not_sent_again(fleet: Fleet, proxy: Proxy) -> None:
+    """A preemption is announced once and each pod told once, although no answer to the telling arrives."""
+    node = up(fleet, "told-once")
+    writes = ["patch nodes", "create eviction", "create events", "delete nodes", "create events"]
+    with nothing_but(fleet, "the answer to an eviction is lost", *writes):
+        with proxy.fault("lost", "create", ends="/eviction", times=1):
+            [drain] = fleet.preempt(node)
+            fleet.finish(drain)
+        assert drain.state == Drain.State.REMOVED
+        assert fleet.fates(drain)["told-once"].exit_code == 143
+        fleet.wants(PREEMPTIBLE)
+        whole(fleet)
+
+
+def test_a_slow_write_keeps_what_others_write_meanwhile(fleet: Fleet, proxy: Proxy) -> None:
+    """kubernetes/kubernetes#128304, NVIDIA/nodewright#447: a taint and an annotation set between our decision and its arrival."""
+    node = fleet.node()
+    taint = {"key": "example.com/mine", "value": "yes", "effect": "NoSchedule"}
+    other = {"spec": {"taints": [taint]}, "metadata": {"annotations": {"example.com/a": "b"}}}
+    with nothing_but(fleet, "delayed patch of a node", "patch nodes"), proxy.fault("delay", "patch", seconds=1.0):
+        somebody = Timer(0.4, fleet.patch, [f"/api/v1/nodes/{node.name}", other])
+        somebody.start()
+        cordon(fleet.olu, fleet.cluster, node, True)
+        somebody.join()
+    found = fleet.ask("GET", f"/api/v1/nodes/{node.name}")
+    assert taint in found["spec"]["taints"]
+    assert (found["spec"]["unschedulable"], found["metadata"]["annotations"]["example.com/a"]) == (True, "b")
+    fleet.patch(f"/api/v1/nodes/{node.name}", {"spec": {"taints": None}})
+    cordon(fleet.olu, fleet.cluster, node, False)
+    whole(fleet)
+
+
+def test_a_token_that_is_refused_is_said_and_a_new_one_heals(fleet: Fleet, proxy: Proxy) -> None:
+    """kubernetes-client/python#1768, galaxyproject/galaxy#23187; with it a verb that is forbidden to a good token."""
+    newer, start = fleet.plane.kubectl("-n", "halftide", "create", "token", "halftide").stdout.strip(), timezone.now()
+    with nothing_but(fleet, "401, then a new token"):
+        proxy.accepts = newer
+        with proxy.fault("refuse", "watch", times=3):  # what was open before is asked for anew
+            fleet.until(lambda: "Unauthorized" in fleet.fresh().unreachable_why, 30)
+        refused = timezone.now()
+        point(fleet, proxy, newer)
+        fleet.until(lambda: fleet.fresh().unreachable_since is None, 30)
+        whole(fleet)
+    assert paced(proxy, start, "watch", "/nodes") + paced(proxy, start, "list", "/nodes") >= 2
+    assert said(fleet, "KubernetesUnreachable", start) == said(fleet, "KubernetesBack", start) == 1
+    with nothing_but(fleet, "403 on watches, lists allowed"):
+        with proxy.fault("forbidden", "watch"):
+            fleet.until(lambda: "forbidden by the proxy" in fleet.fresh().unreachable_why, 30)
+        whole(fleet)
+    assert paced(proxy, refused, "watch", "/pods") >= 2
+    proxy.accepts = ""
+
+
+def test_what_went_while_nobody_could_look_is_taken_away_and_said(fleet: Fleet, proxy: Proxy) -> None:
+    """lensapp/lens#2375: a node and a pod are deleted while the connection is refused."""
+    stir(fleet)
+    node = up(fleet, "ghost")
+    fleet.machines.lose(node.name)
+    start, machines = timezone.now(), len(fleet.machines.known)
+    outage = "connection refused, a node and a pod deleted meanwhile"
+    with proxy.fault("refuse", "watch", "list"), nothing_but(fleet, outage):
+        fleet.ask("DELETE", "/api/v1/namespaces/{ns}/pods/ghost", {"gracePeriodSeconds": 0})
+        fleet.ask("DELETE", f"/api/v1/nodes/{node.name}")
+        fleet.until(lambda: fleet.fresh().unreachable_since, 30)
+        assert Node.objects.filter(pk=node.pk).exists()
+        assert "as of" in Entry.objects.get(reason="KubernetesUnreachable", recorded_at__gte=start).message
+        assert len(fleet.machines.known) == machines, "nothing is launched on an old picture"
+        fleet.machines.end(node.machine_id)
+    fleet.until(lambda: said(fleet, "KubernetesBack", start), 60)
+    assert not Node.objects.filter(pk=node.pk).exists()
+    assert (said(fleet, "KubernetesUnreachable", start), said(fleet, "KubernetesBack", start)) == (1, 1)
+    assert said(fleet, "NodeLost", start) == 1
+    assert paced(proxy, start, "watch", "/nodes") + paced(proxy, start, "list", "/nodes") >= 2
+    whole(fleet)
