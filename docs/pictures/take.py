@@ -24,6 +24,18 @@ def shoot(page: Page, name: str) -> None:
         page.screenshot(path=HERE / f"{name}-{look}.png")
 
 
+def over(page: Page, key: str, name: str) -> None:
+    """What opens over a page by a key."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.keyboard.press(key)
+    page.locator("dialog[open]").wait_for()
+    if name == "palette":
+        page.keyboard.type("aurora")
+        page.wait_for_timeout(1000)  # what is found follows the typing
+    shoot(page, name)
+    page.keyboard.press("Escape")
+
+
 def stage(page: Page) -> None:
     """A cluster with something going on: 64 asked for and there, 16 being taken back."""
     page.get_by_role("link", name="aurora-train").first.click()
@@ -40,8 +52,11 @@ def stage(page: Page) -> None:
 def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
-        page = browser.new_context(base_url=ADDRESS).new_page()
+        context = browser.new_context(base_url=ADDRESS)
+        context.set_default_timeout(120_000)  # a machine that is busy elsewhere
+        page = context.new_page()
         page.set_viewport_size({"width": 1440, "height": 900})
+        context.add_cookies([{"name": "halftide_try", "value": "off", "url": ADDRESS}])
         page.goto("/")
         shoot(page, "sign-in")
         page.get_by_role("button", name="Ada, admin").click()
@@ -49,6 +64,8 @@ def main() -> None:
         stage(page)
         cluster = page.url
         shoot(page, "cluster")
+        over(page, "/", "palette")
+        over(page, "?", "keys")
         for name, address in {
             "clusters": "/",
             "nodes": f"{cluster}/nodes",
@@ -60,12 +77,16 @@ def main() -> None:
             "timeline-empty": f"{cluster}/timeline?q=nothing+like+this",
             "timeline-error": f"{cluster}/timeline?from=tomorrow",
             "create": "/clusters/new",
+            "search": "/search?q=aurora",
             "capacity": "/capacity",
             "preview": f"{cluster}/preview?gpus=16",
             "not-found": "/clusters/00000000-0000-4000-8000-000000000000",
         }.items():
             page.goto(address)
             shoot(page, name)
+        context.clear_cookies(name="halftide_try")
+        page.goto(cluster)
+        shoot(page, "try")
         browser.close()
 
 

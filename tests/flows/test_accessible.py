@@ -26,7 +26,7 @@ def test_axe_finds_nothing_on_any_page(stack: Installation, context: BrowserCont
     page.goto("/capacity")
     page.locator("#would").get_by_text("Start drill").first.wait_for()
     assert violations(page) == []
-    for address in (f"/clusters/{cluster['id']}/preview?gpus=8", "/webhooks", "/webhooks/new"):
+    for address in (f"/clusters/{cluster['id']}/preview?gpus=8", "/webhooks", "/webhooks/new", "/search?q=aurora"):
         page.goto(address)
         assert violations(page) == []
     page.goto(f"/clusters/{cluster['id']}/workloads")
@@ -37,13 +37,19 @@ def test_axe_finds_nothing_on_any_page(stack: Installation, context: BrowserCont
     assert violations(page) == []
     page.goto(f"/clusters/{cluster['id']}/planner?size=3.5&bandwidth=14.6&step=90&slower=2")
     assert violations(page) == []
+    page.goto("/")
+    for key in ("?", "/"):  # what opens over a page
+        page.keyboard.press(key)
+        page.locator("dialog[open]").wait_for()
+        assert violations(page) == []
+        page.keyboard.press("Escape")
 
 
 def test_nothing_is_wider_than_a_phone(stack: Installation, chromium: object, context: BrowserContext) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": 375, "height": 800})
     sign_in(page, "Ada, admin")
-    for address in ("/", "/clusters/new", "/webhooks", "/webhooks/new"):
+    for address in ("/", "/clusters/new", "/webhooks", "/webhooks/new", "/search?q=aurora"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
     cluster = open_cluster(page, stack, "aurora-train")
