@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,16 +15,18 @@ Call = tuple[str, str, Any]  # method, path, body
 
 @dataclass(frozen=True)
 class Bare:
-    """One API server, plain http, by its address with its path prefix."""
+    """One API server by its address with its path prefix; where it speaks https, with whom to trust and a token."""
 
     address: str
+    authority: Path | None = None
+    token: str = ""
 
     async def send(self, calls: Iterable[Call], connections: int = 64) -> list[int]:
         """Each call once, over so many connections; the statuses in the order of the answers."""
         waiting, statuses = iter(calls), []
 
         async def worker() -> None:
-            reader, writer = await asyncio.open_connection(self._host, self._port)
+            reader, writer = await self._open()
             for method, path, body in waiting:
                 writer.write(self._head(method, path, body))
                 statuses.append(await _answer(reader))
@@ -32,18 +36,19 @@ class Bare:
         return statuses
 
     async def paced(self, calls: Iterable[Call], per_second: float, sent: Callable[[int], None]) -> None:
-        """One call after another at a steady pace; `sent` hears the number of each as it goes out."""
+        """One call after another at a steady pace, over one connection; `sent` hears the number of each as it goes out."""
+        reader, writer = await self._open()
         began = time.monotonic()
-        tasks = []
-        for number, call in enumerate(calls):
+        for number, (method, path, body) in enumerate(calls):
             await asyncio.sleep(max(0.0, began + number / per_second - time.monotonic()))
             sent(number)
-            tasks.append(asyncio.ensure_future(self.send([call], 1)))
-        await asyncio.gather(*tasks)
+            writer.write(self._head(method, path, body))
+            await _answer(reader)
+        writer.close()
 
     async def watch(self, path: str) -> AsyncIterator[dict[str, Any]]:
         """The lines of a watch, for as long as it lasts."""
-        reader, writer = await asyncio.open_connection(self._host, self._port, limit=2**24)
+        reader, writer = await self._open()
         writer.write(self._head("GET", path, None))
         await reader.readuntil(b"\r\n\r\n")
         rest = b""
@@ -53,6 +58,10 @@ class Bare:
             for line in whole:
                 yield json.loads(line)
         writer.close()
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        trust = ssl.create_default_context(cafile=self.authority) if self.authority else None
+        return await asyncio.open_connection(self._host, self._port, limit=2**24, ssl=trust)
 
     @property
     def _host(self) -> str:
@@ -66,8 +75,11 @@ class Bare:
         content = b"" if body is None else json.dumps(body).encode()
         head = (
             f"{method} {urlsplit(self.address).path}{path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nUser-Agent: bare\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
         )
+        if self.token:
+            head += f"Authorization: Bearer {self.token}\r\n"
+        head += "\r\n"
         return head.encode() + content
 
 

@@ -1,12 +1,15 @@
 """What the sections share: clusters with so many nodes, pods on them, notices, and what the simulator was asked."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import yaml
 from django.utils import timezone
 
 from console.accounts.models import Project, User
@@ -57,8 +60,23 @@ def settle(of: Cluster) -> None:
         )
 
 
+def plane(here: Installation, of: Cluster) -> Path | None:
+    """The folder of the cluster's control plane, where it has a real one."""
+    folder = here.state / "kubernetes" / str(of.pk)
+    return folder if folder.is_dir() else None
+
+
 def api(here: Installation, of: Cluster) -> Bare:
-    return Bare(f"{here.simulator}/clusters/{of.pk}")
+    folder = plane(here, of)
+    if folder is None:
+        return Bare(f"{here.simulator}/clusters/{of.pk}")
+    known = yaml.safe_load(kubeconfig(folder).read_text())
+    return Bare(known["clusters"][0]["cluster"]["server"], folder / "ca.crt", known["users"][0]["user"]["token"])
+
+
+def kubeconfig(folder: Path) -> Path:
+    """The admin's, of a real control plane."""
+    return folder / "admin.kubeconfig"
 
 
 def nodes(of: Cluster, count: int) -> list[Node]:
@@ -127,7 +145,7 @@ def notice(of: Cluster, on: Sequence[Node]) -> datetime:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request from outside that the simulator answered."""
+    """One answered request from outside, as the simulator's own log or the API server's audit log has it."""
 
     at: datetime
     verb: str
@@ -137,9 +155,24 @@ class Asked:
 
 
 def asked(here: Installation, of: Cluster, since: datetime) -> list[Asked]:
+    folder = plane(here, of)
+    if folder is not None:
+        return _audited(folder / "audit.log", since)
     stamp = since.isoformat().replace("+00:00", "Z")
     found = here.control("GET", f"requests?cluster_id={of.pk}&since={stamp}")
     return [Asked(datetime.fromisoformat(one["at"]), one["verb"], one["path"], one["status"], one["user_agent"]) for one in found]
+
+
+def _audited(log: Path, since: datetime) -> list[Asked]:
+    rows = (json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n"))
+    found = [
+        Asked(
+            datetime.fromisoformat(row["stageTimestamp"]), row["verb"], row["requestURI"].partition("?")[0],
+            (row.get("responseStatus") or {}).get("code", 0), row.get("userAgent", ""),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return sorted((one for one in found if one.at > since), key=lambda one: one.at)
 
 
 def cordons(here: Installation, of: Cluster, since: datetime) -> dict[str, datetime]:
