@@ -68,6 +68,8 @@ def plain_reason(message: str, gpus: int = 0, wish: str = "") -> str:
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     found.sort(key=lambda one: one[0])
     nearest = [words for rank, words in found if rank < _NO_MATCH] or [found[0][1]]
+    if found[0][0] in _BEFORE_SELECTOR and found[-1][0] == _NO_MATCH:
+        nearest = [nearest[0], "no other node matches its nodeSelector or affinity"]
     return "; ".join(dict.fromkeys(nearest[:2]))
 
 
@@ -105,6 +107,7 @@ def _words(kind: str, count: int, what: str, aim: Aim) -> str:
 _RESOURCES = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk space"}
 _NONE = {"required": ": no preemptible node is there", "misaimed": ": no node has the class it names"}
 _NO_MATCH = 90
+_BEFORE_SELECTOR = (40, 50)  # looked at before the selector, so such a node may match it or not
 
 # (rank, what the scheduler says, which of our words). The lowest rank is said first.
 _OBSTACLES = (

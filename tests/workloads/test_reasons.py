@@ -36,6 +36,11 @@ PREEMPTION = " preemption: 0/9 nodes are available: 9 Preemption is not helpful 
             "no preemptible node has 8 GPUs free; 2 nodes are cordoned or draining",
         ),
         (
+            "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector.",
+            "required",
+            "1 node is cordoned or draining; no other node matches its nodeSelector or affinity",
+        ),
+        (
             "0/1 nodes are available: 1 node(s) had untolerated taint {halftide.io/startup: pending}." + PREEMPTION,
             "",
             "1 node has a taint that it does not tolerate (halftide.io/startup)",
