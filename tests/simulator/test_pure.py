@@ -1,5 +1,6 @@
 """The parts that only decide: demand, pools, programs, scheduling, selectors, patches, columns."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -8,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.env import ROOT
 from console.simulator.kubernetes import patches, protobuf
 from console.simulator.kubernetes.columns import duration
 from console.simulator.kubernetes.errors import ApiError
 from console.simulator.kubernetes.pod_columns import status_word
 from console.simulator.machines import budgets, lifecycle, program, scheduler, workloads
 from console.simulator.machines.snapshot import Snapshot
+from console.simulator.machines.templates import objects
 from console.simulator.provider.demand import Curve, surge_at, wanted
 from console.simulator.provider.pools import Pool
 
@@ -232,3 +235,15 @@ def test_a_protobuf_namespace_is_read() -> None:
     assert protobuf.decode(PROTOBUF_NAMESPACE) == {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "lab"}}
     with pytest.raises(protobuf.Unreadable):
         protobuf.decode(PROTOBUF_NAMESPACE[:-2])
+
+
+def test_every_workload_of_the_demo_can_be_made() -> None:
+    """Each kind the fixture names has an address, and what its item says of placement and saves reaches the pod."""
+    fixture = json.loads((ROOT / "fixtures" / "simulator.json").read_text())
+    items = [item for items in fixture["workloads"].values() for item in items]
+    made = {item["name"]: objects(item)[-1] for item in items}
+    assert made["chat"].path == "/apis/apps/v1/namespaces/serving/deployments"
+    assert made["chat"].body["spec"]["replicas"] == 8
+    saves = made["aurora-pretrain"].body["spec"]["template"]["metadata"]["annotations"]
+    assert saves["halftide.io/checkpoint-seconds"] == "22"
+    assert "NotIn" in json.dumps(made["nightly-eval"].body)

@@ -9,6 +9,7 @@ from console.simulator.machines.workloads import GROUPS
 from console.simulator.values import Json
 
 CLASS_LABEL = "together.ai/compute-class"  # how workloads aim at preemptible nodes
+DEPLOYMENTS = ("apps/v1", "deployments")  # run by `rollouts`
 
 # A real Job controller gives up after six failures; a pod that was taken back is none.
 DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
@@ -59,7 +60,7 @@ def objects(item: Json) -> list[Call]:
         workload["selector"] = {"matchLabels": {"app": name}}
     if kind in ("ReplicaSet", "Deployment"):
         workload["replicas"] = item["replicas"]
-    group, plural = GROUPS[kind]
+    group, plural = DEPLOYMENTS if kind == "Deployment" else GROUPS[kind]
     return [
         *calls,
         Call("POST", collection(plural, namespace, group), {"metadata": {**named, "labels": {"app": name}}, "spec": workload}),
