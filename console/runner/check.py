@@ -18,8 +18,8 @@ PLACEHOLDERS = {
     "HALFTIDE_SECRET_KEY": "types",
 }
 
-# Property tests run as long as in CI; pytest by itself takes fewer examples.
-LONG_RUNS = {"HYPOTHESIS_PROFILE": "ci"}
+# What takes minutes: property tests as long as in CI, and the kill matrix. pytest by itself takes fewer examples, and no matrix.
+LONG_RUNS = {"HYPOTHESIS_PROFILE": "ci", "KILL_MATRIX": "short"}
 
 STEPS = (
     ("Lint (ruff)", ["-m", "ruff", "check", "."]),

@@ -117,6 +117,8 @@ async def respond(world: World, request: Request) -> Response:
                 return _capacity(world, _body(request))
             case "GET", "fleet", []:
                 return answer({"boot_seconds": world.fleet.boot_seconds, "joins": world.fleet.joins})
+            case "POST", "ends", []:
+                return _ends(world, _body(request))
             case "POST", "joins", []:
                 return _joins(world, _body(request))
             case "POST", "clear", []:
@@ -229,6 +231,15 @@ def _joins(world: World, body: Json) -> Response:
     after = _seconds(body, "after") if body.get("after") is not None else None
     world.fleet.joins = [after] * _whole(body, "machines")
     return answer({"joins": world.fleet.joins})
+
+
+def _ends(world: World, body: Json) -> Response:
+    """Hold back the end of every machine, or let them end."""
+    held = body.get("held")
+    if not isinstance(held, bool):
+        raise Nonsense("held must be true or false.")
+    (world.fleet.ends.clear if held else world.fleet.ends.set)()
+    return answer({"held": held})
 
 
 def _clear(world: World) -> Response:

@@ -189,6 +189,22 @@ def test_no_number_of_a_pool_is_ever_negative(total: int, ours: int, wanted: int
     assert (pool.held, pool.free, pool.owed) == (held, free, owed)
 
 
+def test_machines_end_only_when_their_ends_are_not_held_back(simulation: Simulation, api: Api) -> None:
+    first, second = (simulation.machine(api, f"gpu-{number}") for number in range(2))
+    simulation.control("POST", "ends", {"held": True})
+    simulation.control("DELETE", f"machines/{first['token']}")
+    time.sleep(2)  # longer than an end takes
+
+    def state(machine: dict[str, Any]) -> str:
+        return str(simulation.control("GET", f"machines/{machine['token']}").json()["state"])
+
+    assert state(first) != "terminated"
+    simulation.control("POST", "ends", {"held": False})
+    simulation.control("DELETE", f"machines/{second['token']}")
+    eventually(lambda: {state(first), state(second)} == {"terminated"})
+    assert simulation.control("POST", "ends", {"held": "no"}).status_code == 400
+
+
 def test_clearing_gives_everything_back_as_it_was_started(simulation: Simulation, api: Api) -> None:
     simulation.control("POST", "faults", {"cluster_id": api.key, "kind": "down"})
     simulation.control("POST", "boot", {"seconds": 99})

@@ -38,6 +38,8 @@ class Fleet:
         *, boot_seconds: float, auto: bool, seed: int,
     ) -> None:  # fmt: skip
         self.boot_seconds, self._given = boot_seconds, (boot_seconds, auto)
+        self.ends = asyncio.Event()  # while it is not set, machines that were asked to end go on
+        self.ends.set()
         self.joins: list[float | None] = []  # how the next machines to be launched register; see Machine.joins_after
         self.version = 1
         self._wake = asyncio.Event()
@@ -158,6 +160,7 @@ class Fleet:
         """Pools, demand and boots as this process was started. Machines stay as they are."""
         self.boot_seconds, auto = self._given
         self.joins.clear()
+        self.ends.set()
         for key, market in self._markets.items():
             self._journal.note("demand", " ".join(key), None)
             market.total, market.auto, market.wanted, market.surge = market.given, auto, market.curve.base, None
@@ -221,6 +224,7 @@ class Fleet:
 
     async def _terminate(self, token: str) -> None:
         await asyncio.sleep(random.Random(f"end {token}").uniform(*TERMINATE_SECONDS))
+        await self.ends.wait()
         self._stop(token)
         self._keep(replace(self._machines[token], state=TERMINATED))
         gone = [machine.token for machine in self._machines.values() if machine.state == TERMINATED]
