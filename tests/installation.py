@@ -114,7 +114,7 @@ class Installation:
         """The simulator's control API."""
         token = (self.state / "control-token").read_text().strip()
         answer = httpx.request(
-            method, f"{self.simulator}/control/{path}", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=10
+            method, f"{self.simulator}/control/{path}", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=30
         )
         answer.raise_for_status()
         return answer.json() if answer.content else None

@@ -66,7 +66,7 @@ def _bench() -> int:
 def _kills() -> int:
     _install(VENV, TESTING)
     command: list[Path | str] = [install.python_of(VENV), "-m", "pytest", "-q", "tests/flows/test_kill_matrix.py"]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, "KILL_MATRIX": "1"}, check=False).returncode
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, "KILL_MATRIX": "full"}, check=False).returncode
 
 
 COMMANDS: dict[str, Callable[[], int | None]] = {

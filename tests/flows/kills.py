@@ -24,19 +24,25 @@ AGAIN = 0.5  # seconds until the orchestrator looks whether its processes still 
 
 @dataclass(frozen=True)
 class Victim:
-    """`kill` sends SIGKILL; `back` says whether it serves again, and by other processes than those in the given set.
+    """`hit` sends the signal; `back` says whether it serves again, and by other processes than those in the given set.
 
-    A worker serves from when each of its `logs` has said so since the kill.
+    A worker serves from when each of its `logs` has said so since the kill. SIGKILL is a death; anything else is the restart
+    that an orchestrator asks for, in which a process may still do something, and may do it wrong.
     """
 
     name: str
     part: str
-    kill: Callable[[Installation, str], set[int]]
+    hit: Callable[[Installation, str, signal.Signals], set[int]]
     back: Callable[[Installation, str, set[int]], bool]
     logs: tuple[str, ...] = ()
+    by: signal.Signals = signal.SIGKILL
+    bystander: bool = False  # no drain depends on it
 
     def sizes(self, here: Installation) -> dict[Path, int]:
         return {path: path.stat().st_size for path in (here.state / "log" / name for name in self.logs)}
+
+    def kill(self, here: Installation) -> set[int]:
+        return self.hit(here, self.part, self.by)
 
     def serves(self, here: Installation, killed: set[int], sizes: dict[Path, int]) -> bool:
         ready = all(READY in path.read_bytes()[size:] for path, size in sizes.items())
@@ -60,26 +66,33 @@ def _parent(pid: int) -> int:
         return 0
 
 
-def _kill(those: set[int]) -> set[int]:
+def _send(those: set[int], by: signal.Signals) -> set[int]:
     for pid in those:
         try:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, by)
         except ProcessLookupError:
             continue
     return those
 
 
-def everything(here: Installation, part: str) -> set[int]:
-    return _kill(pids(here, part))
+def everything(here: Installation, part: str, by: signal.Signals) -> set[int]:
+    return _send(pids(here, part), by)
 
 
-def only_the_children(here: Installation, part: str) -> set[int]:
-    return _kill(children(here, part))
+def only_the_children(here: Installation, part: str, by: signal.Signals) -> set[int]:
+    return _send(children(here, part), by)
 
 
-def the_first(here: Installation, part: str) -> set[int]:
+def only_the_parents(here: Installation, part: str, by: signal.Signals) -> set[int]:
+    """Of a worker asked to end: it ends its children itself, and all of them must be others afterwards."""
+    family = pids(here, part)
+    _send(family - children(here, part), by)
+    return family
+
+
+def the_first(here: Installation, part: str, by: signal.Signals) -> set[int]:
     """PostgreSQL's own processes end with their first, and name themselves otherwise."""
-    return _kill({pid} if (pid := here.pid(part)) else set())
+    return _send({pid} if (pid := here.pid(part)) else set(), by)
 
 
 def others_run(here: Installation, part: str, killed: set[int]) -> bool:
@@ -101,7 +114,7 @@ def page_answers(here: Installation, part: str, killed: set[int]) -> bool:
 
 def simulator_answers(here: Installation, part: str, killed: set[int]) -> bool:
     try:
-        return bool(here.control("GET", "pools"))
+        return others_run(here, part, killed) and bool(here.control("GET", "pools"))
     except httpx.HTTPError:
         return False
 
@@ -109,28 +122,47 @@ def simulator_answers(here: Installation, part: str, killed: set[int]) -> bool:
 def redis_answers(here: Installation, part: str, killed: set[int]) -> bool:
     try:
         with redis.Redis.from_url(here.runtime()["REDIS_URL"]) as client:
-            return bool(client.ping())
+            return others_run(here, part, killed) and bool(client.ping())
     except redis.RedisError:
         return False
 
 
 def database_answers(here: Installation, part: str, killed: set[int]) -> bool:
     try:
-        return bool(here.rows("SELECT 1 AS one"))
+        return here.pid(part) not in killed and bool(here.rows("SELECT 1 AS one"))
     except psycopg.OperationalError:
         return False
 
 
-VICTIMS = (
-    Victim("worker-urgent (both)", "-n urgent", everything, others_run, ("worker-urgent.log", "worker-urgent-2.log")),
-    Victim("worker-urgent's children", "-n urgent", only_the_children, other_children_run),
-    Victim("web", "console.asgi", everything, page_answers),
-    Victim("worker", "-n default", everything, others_run, ("worker.log",)),
-    Victim("beat (both)", "celery -A console beat", everything, others_run),
-    Victim("watch", "-m manage watch", everything, others_run),
-    Victim("simulator", "-m console.simulator", everything, simulator_answers),
-    Victim("Redis", "redis-server", everything, redis_answers),
-    Victim("PostgreSQL", "bin/postgres", the_first, database_answers),
+URGENT = ("worker-urgent.log", "worker-urgent-2.log")
+# Bystanders are killed one after another while the same states are held; each of the others has a wave of its own.
+DEATHS = (
+    (Victim("worker-urgent (both)", "-n urgent", everything, others_run, URGENT),),
+    (Victim("worker-urgent's children", "-n urgent", only_the_children, other_children_run),),
+    (Victim("watch", "-m manage watch", everything, others_run),),
+    (Victim("simulator", "-m console.simulator", everything, simulator_answers),),
+    (Victim("Redis", "redis-server", everything, redis_answers),),
+    (Victim("PostgreSQL", "bin/postgres", the_first, database_answers),),
+    # Where a restart differs most from a death: running drains are cut off by the worker itself, and sessions by the server.
+    (Victim("worker-urgent (both), restarted", "-n urgent", only_the_parents, others_run, URGENT, signal.SIGTERM),),
+    (Victim("PostgreSQL, restarted", "bin/postgres", the_first, database_answers, by=signal.SIGINT),),
+    (
+        Victim("web", "console.asgi", everything, page_answers, bystander=True),
+        Victim("worker", "-n default", everything, others_run, ("worker.log",), bystander=True),
+        Victim("beat (both)", "celery -A console beat", everything, others_run, bystander=True),
+    ),
+)
+MORE_RESTARTS = (
+    (
+        Victim("web, restarted", "console.asgi", everything, page_answers, by=signal.SIGTERM, bystander=True),
+        Victim(
+            "worker, restarted", "-n default", only_the_parents, others_run, ("worker.log",), by=signal.SIGTERM, bystander=True
+        ),
+        Victim("beat (both), restarted", "celery -A console beat", everything, others_run, by=signal.SIGTERM, bystander=True),
+    ),
+    (Victim("watch, restarted", "-m manage watch", everything, others_run, by=signal.SIGTERM),),
+    (Victim("simulator, restarted", "-m console.simulator", everything, simulator_answers, by=signal.SIGTERM),),
+    (Victim("Redis, restarted", "redis-server", everything, redis_answers, by=signal.SIGTERM),),
 )
 
 

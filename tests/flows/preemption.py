@@ -1,12 +1,11 @@
-"""A preemption of whole clusters and its refill, seen from outside: the simulator's APIs and log, and the ledger's tables."""
+"""Preemptions of many nodes, and their refill, seen from outside: the simulator's APIs and log, and the ledger's tables."""
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -16,11 +15,17 @@ from tests.flows.conftest import cluster_row
 from tests.installation import Installation
 
 REGION, GPU_TYPE, STEP = "eu-north-1", "H100_SXM", 8
+SCARCE = "H200_SXM"  # the type of the pool that always has less than is asked for
+TRAIN, SERVE, WAITING = "aurora-train", "atlas-serve", "kept-waiting"
+MACHINES = {TRAIN: 18, SERVE: 8}
+ALLOWANCE = timedelta(seconds=15)  # beyond the deadline (DESIGN 16, guarantee 2)
+LOOK = 0.5  # seconds between two looks of the witness
+
 Rows = list[dict[str, Any]]
-LOOK = 0.3  # seconds between two looks of the witness
+PodKey = tuple[str, str, str]  # cluster, namespace, name
 
 
-def until(seconds: float, found: Callable[[], Any], every: float = 0.02) -> Any:
+def until(seconds: float, found: Callable[[], Any], every: float = 0.05) -> Any:
     """What `found` gives once it gives something; None when the time is over. A server that is away just now gives nothing."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -33,97 +38,143 @@ def until(seconds: float, found: Callable[[], Any], every: float = 0.02) -> Any:
     return None
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A node that was asked back, and when it must be gone."""
+
+    uid: str
+    name: str
+    cluster: str
+    deadline: datetime
+    pods: frozenset[PodKey]
+
+
 @dataclass
-class Preemption:
-    """Machines of some clusters, asked back by other tenants' demand all at once. `wrong` collects broken promises."""
+class Scene:
+    """An installation with two clusters that lose nodes and one that never has what it asks for. `wrong`: broken promises."""
 
     here: Installation
-    targets: dict[str, int]  # machines by cluster name
-    marker: str
     clusters: dict[str, str] = field(default_factory=dict)  # id by name
     tokens: set[str] = field(default_factory=set)  # of all machines before
-    taken: dict[str, dict[str, Any]] = field(default_factory=dict)  # machines that will go, by node name
-    hangs: str = ""  # token of the one that dies
-    uids: set[str] = field(default_factory=set)
-    pods: set[tuple[str, str, str]] = field(default_factory=set)  # cluster, namespace, name
-    told: set[tuple[str, str, str]] = field(default_factory=set)
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    gone_at: datetime | None = None
+    taken: dict[str, Taken] = field(default_factory=dict)  # by uid
+    gone: dict[str, datetime] = field(default_factory=dict)  # by uid
+    told: set[PodKey] = field(default_factory=set)
+    tenants: int = 0  # machines of the scarce pool that others hold
+    returned: int = 0  # of which they gave back so many
+    holds: list[tuple[datetime, datetime]] = field(default_factory=list)  # while the provider ended no machine
+    excused: set[PodKey] = field(default_factory=set)  # whose time was over before this slow machine had started a worker again
     wrong: list[str] = field(default_factory=list)
-
-    @property
-    def number(self) -> int:
-        return sum(self.targets.values())
+    http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60))
 
     # The scene
 
     def prepare(self) -> None:
-        """Every cluster has what it asks for; of two nodes a pod takes its time, and one of them is going to die."""
-        self.demand(0)
-        for name, machines in self.targets.items():
-            cluster = self.clusters[name] = str(cluster_row(self.here, name)["id"])
-            body = {"num_preemptible_gpus": machines * STEP}
-            self.here.api("PUT", f"/v1/compute/clusters/{cluster}", body).raise_for_status()
-        assert until(60, self.full, 0.2), self.here.rows("SELECT * FROM clusters_machine WHERE state <> 'gone'")
-        assert until(20, lambda: not self.rows("SELECT 1 FROM capacity_wait"), 0.2), "somebody still waits"
-        self.tokens = set(self.machines())
-        self.taken = {one["node_name"]: one for one in self.held() if one["cluster_id"] in self.clusters.values()}
-        hang, late = [name for name, one in self.taken.items() if one["cluster_id"] == self.clusters["aurora-train"]][:2]
-        self.hangs = self.taken[hang]["token"]
-        for node in (hang, late):
-            self._pod(f"late-{self.marker}-{node}", node, annotations={"simulator.halftide.io/exit-seconds": "8"})
-        assert until(20, self._calm, 0.3), "no pods came to rest"
-        nodes = [node for cluster in self.clusters.values() for node in self.items(cluster, "nodes")]
-        self.uids = {node["metadata"]["uid"] for node in nodes if node["metadata"]["name"] in self.taken}
-        assert len(self.taken) == len(self.uids) == self.number, self.taken
+        """Two clusters have all they ask for; a third has one machine, asks for twenty, and waits in its pool's back-off."""
+        self.tenants = 22
+        self.demand()
+        gpus = {"num_gpus": STEP, "num_preemptible_gpus": 20 * STEP}
+        body = {"cluster_name": WAITING, "region": REGION, "gpu_type": SCARCE, **gpus}
+        fixed = {"billing_type": "ON_DEMAND", "cluster_type": "KUBERNETES", "nvidia_version_id": "machine-image"}
+        self.here.api("POST", "/v1/compute/clusters", {**body, **fixed}, key="ht_demo_admin_key").raise_for_status()
+        for name, machines in MACHINES.items():
+            cluster = str(cluster_row(self.here, name)["id"])
+            self.here.api("PUT", f"/v1/compute/clusters/{cluster}", {"num_preemptible_gpus": machines * STEP}).raise_for_status()
+        self.clusters = {name: str(cluster_row(self.here, name)["id"]) for name in (*MACHINES, WAITING)}
+        assert until(240, self.full, 0.3), self.rows("SELECT * FROM clusters_machine WHERE state <> 'gone'")
+        assert until(120, self.waits, 0.3), self.rows("SELECT * FROM capacity_wait")
+        self.tokens, self.began = set(self.machines()), datetime.now(UTC)
 
-    def _calm(self) -> bool:
-        """All pods of the nodes that will go run, twice in a row the same."""
-        before = set(self.pods)
-        self.pods = set()
-        for cluster in self.clusters.values():
-            for pod in self.items(cluster, "pods"):
-                owners = [owner["kind"] for owner in pod["metadata"].get("ownerReferences", ())]
-                if pod["spec"].get("nodeName") in self.taken and "DaemonSet" not in owners:
-                    if pod["status"].get("phase") != "Running":
-                        return False
-                    self.pods.add((cluster, pod["metadata"]["namespace"], pod["metadata"]["name"]))
-        return bool(self.pods) and self.pods == before
+    def demand(self) -> None:
+        """What the other tenants of the scarce pool hold. The simulator keeps it, whatever becomes of its process."""
+        body = {"region": REGION, "gpu_type": SCARCE, "machines": self.tenants - self.returned}
+        assert until(30, lambda: self.here.control("POST", "demand", body) is not None, 0.3), "the simulator does not answer"
 
-    def _pod(self, name: str, node: str, **metadata: Any) -> None:
+    def give_one_back(self) -> None:
+        """A machine that somebody waits for."""
+        self.returned += 1
+        self.demand()
+
+    def ready(self, name: str) -> list[dict[str, Any]]:
+        """Preemptible nodes that take pods: Ready, open, and not asked back."""
+        nodes = self.items(self.clusters[name], "nodes")
+        return [node for node in nodes if _preemptible(node) and _ready(node) and node["metadata"]["uid"] not in self.taken]
+
+    def pod(self, node: str, name: str, exits: float) -> None:
+        """One that belongs to nobody, asks for all the grace there is, and takes so long (seconds) to stop."""
+        annotations = {"simulator.halftide.io/exit-seconds": str(exits)}
         container = {"name": "main", "image": "registry.example/test:1"}
         spec = {"nodeName": node, "terminationGracePeriodSeconds": 300, "containers": [container]}
-        body = {"metadata": {"name": name, "namespace": "training", **metadata}, "spec": spec}
-        self.kube("POST", self.clusters["aurora-train"], "/api/v1/namespaces/training/pods", body)
+        metadata = {"name": name, "namespace": "training", "annotations": annotations}
+        self.kube("POST", self.clusters[TRAIN], "/api/v1/namespaces/training/pods", {"metadata": metadata, "spec": spec})
 
-    def begin(self) -> None:
-        """All at once. One has just died without a word, so that its pods never stop. The first write to each node takes a
-        second, so that a kill can hit it on its way.
+    @property
+    def pods(self) -> set[PodKey]:
+        """That must have been told."""
+        return {pod for one in self.taken.values() for pod in one.pods}
+
+    def running(self, name: str, nodes: Sequence[str]) -> dict[str, set[PodKey]]:
+        """Pods by node, of these nodes, but those of DaemonSets."""
+        found: dict[str, set[PodKey]] = {node: set() for node in nodes}
+        for pod in self.items(self.clusters[name], "pods"):
+            metadata = pod["metadata"]
+            owners = [owner["kind"] for owner in metadata.get("ownerReferences", ())]
+            if pod["spec"].get("nodeName") in nodes and "DaemonSet" not in owners and pod["status"].get("phase") == "Running":
+                found[pod["spec"]["nodeName"]].add((self.clusters[name], metadata["namespace"], metadata["name"]))
+        return found
+
+    def die(self, nodes: Sequence[str]) -> None:
+        """Their machines stop without a word: no pod of theirs ever ends."""
+        for token, machine in self.machines().items():
+            if machine["node_name"] in nodes:
+                self.here.control("POST", f"machines/{token}/lose")
+
+    def reclaim(self, name: str, nodes: Sequence[dict[str, Any]]) -> datetime:
+        """As a system outside with notice does it. Returns the deadline."""
+        uids = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
+        pods = self.running(name, list(uids))
+        cluster = self.clusters[name]
+        answer = self.here.api("POST", f"/v1/compute/clusters/{cluster}/reclaims", {"nodes": list(uids)}).raise_for_status()
+        for drain in answer.json()["drains"]:
+            node, deadline = drain["node_name"], datetime.fromisoformat(drain["deadline"])
+            uid = uids.pop(node)
+            self.taken[uid] = Taken(uid, node, cluster, deadline, frozenset(pods[node]))
+        assert not uids, f"not taken: {uids}"
+        return deadline
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """States that pass stay, for as long as a slow machine takes to see and to hit them: no machine ends, and each write to a
+        node of one cluster takes a second and fails.
         """
-        slow = {"kind": "delay", "verbs": ["patch"], "resources": ["nodes"], "seconds": 1, "for_seconds": 6}
-        for cluster in self.clusters.values():
-            self.here.control("POST", "faults", {"cluster_id": cluster, **slow})
-        self.here.control("POST", f"machines/{self.hangs}/lose")
-        self.began = datetime.now(UTC)
-        [standard] = self.here.rows(
-            "SELECT count(*) AS machines FROM clusters_machine WHERE region_id = %s AND gpu_type_id = %s"
-            " AND compute_class = 'standard' AND state NOT IN ('gone', 'given_up')",
-            REGION,
-            GPU_TYPE,
-        )
-        self.demand(int(self.here.control("GET", f"pools/{REGION}/{GPU_TYPE}")["total"]) - int(standard["machines"]))
+        cluster, since = self.clusters[SERVE], datetime.now(UTC)
+        for kind in ({"kind": "delay", "seconds": 1}, {"kind": "status", "code": 503, "reason": "ServiceUnavailable"}):
+            self.here.control("POST", "faults", {"cluster_id": cluster, "verbs": ["patch"], "resources": ["nodes"], **kind})
+        self.here.control("POST", "ends", {"held": True})
+        try:
+            yield
+        finally:
+            let_go = until(60, lambda: self.here.control("POST", "ends", {"held": False}), 0.1)
+            until(60, lambda: self.here.control("DELETE", f"faults?cluster_id={cluster}") is not None, 0.1)
+            self.holds.append((since, datetime.now(UTC)))
+            assert let_go, "the simulator does not answer"
 
-    def give_back(self) -> None:
-        """The other tenants leave, all of them: more is free than is asked for."""
-        self.demand(0)
+    def late(self, one: Taken) -> timedelta | None:
+        """How long after its deadline a node was gone, or after its provider began to end machines again; None: it is there."""
+        if one.uid not in self.gone:
+            return None
+        due = one.deadline
+        for since, let_go in self.holds:
+            if since - ALLOWANCE <= due < let_go:
+                due = let_go
+        return self.gone[one.uid] - due
 
-    def mark(self, number: int) -> None:
+    def mark(self, name: str) -> None:
         """An Event of somebody else's, in the middle of the trouble."""
-        name = f"marker-{self.marker}-{number}"
-        until(15, lambda: self._marked(name), 0.2)
+        assert until(40, lambda: self._marked(name), 0.2), f"{name} could not be written"
 
     def _marked(self, name: str) -> bool:
-        cluster = self.clusters["aurora-train"]
+        cluster = self.clusters[TRAIN]
         node = next(node["metadata"] for node in self.items(cluster, "nodes") if node["metadata"]["name"].startswith("gpu-dp-"))
         about = {"kind": "Node", "name": node["name"], "uid": node["uid"]}
         said = {"reason": "Marker", "message": name, "type": "Normal", "count": 1}
@@ -133,28 +184,25 @@ class Preemption:
 
     # What is seen
 
-    def drains(self, *states: str) -> Rows:
-        """Of this preemption, in any of these states."""
-        query = "SELECT * FROM capacity_drain WHERE node_uid = ANY(%s) AND (state = ANY(%s) OR %s)"
-        return self.rows(query, list(self.uids), list(states), not states)
+    def full(self) -> bool:
+        """By Kubernetes' own word, and the console says the same."""
+        return all(
+            len(self.ready(name)) == machines and cluster_row(self.here, name)["allocated_preemptible_gpus"] == machines * STEP
+            for name, machines in MACHINES.items()
+        )
 
     def waits(self) -> Rows:
-        query = "SELECT w.* FROM capacity_wait w JOIN clusters_cluster c ON c.id = w.cluster_id WHERE c.name = ANY(%s)"
-        found = self.rows(query + " AND w.preemptible > 0", list(self.targets))
-        return found if len(found) == len(self.targets) else []
-
-    def launching(self) -> Rows:
-        query = "SELECT * FROM clusters_machine WHERE asked_at > %s AND state IN ('asked', 'booting')"
-        return self.rows(query, self.began)
+        query = "SELECT * FROM capacity_wait WHERE cluster_id = %s AND preemptible = %s"
+        return self.rows(query, self.clusters[WAITING], 19 - self.returned)
 
     @contextmanager
     def witnessed(self) -> Iterator[None]:
-        """Somebody else looks on meanwhile, and notes when the simulator first showed none of the nodes and machines."""
+        """Somebody else looks on all the time, and notes when the simulator first showed neither a node nor its machine."""
         over = threading.Event()
 
         def look() -> None:
-            while not (until(5, self._all_gone, LOOK) or over.wait(LOOK)):
-                continue
+            while not over.wait(LOOK):
+                until(0.1, self._look, 1)
 
         witness = threading.Thread(target=look)
         witness.start()
@@ -164,31 +212,21 @@ class Preemption:
             over.set()
             witness.join()
 
-    def _all_gone(self) -> bool:
-        left = [one for one in self.machines().values() if one["node_name"] in self.taken and one["state"] != "terminated"]
-        for cluster in self.clusters.values():
-            left += [node for node in self.items(cluster, "nodes") if node["metadata"]["uid"] in self.uids]
-        if not left and self.gone_at is None:
-            self.gone_at = datetime.now(UTC)
-        return not left
-
-    def full(self) -> bool:
-        """By the provider's and Kubernetes' own word, and the console says the same."""
-        held = Counter(one["cluster_id"] for one in self.held())
-        for name, machines in self.targets.items():
-            cluster = self.clusters[name]
-            nodes = [node for node in self.items(cluster, "nodes") if _preemptible(node) and _ready(node)]
-            if (
-                held[cluster] != machines
-                or len(nodes) != machines
-                or cluster_row(self.here, name)["allocated_preemptible_gpus"] != machines * STEP
-            ):
-                return False
+    def _look(self) -> bool:
+        waited_for = [one for uid, one in list(self.taken.items()) if uid not in self.gone]
+        if waited_for:
+            there = {one["node_name"] for one in self.machines().values() if one["state"] != "terminated"}
+            for cluster in {one.cluster for one in waited_for}:
+                there |= {node["metadata"]["uid"] for node in self.items(cluster, "nodes")}
+            for one in waited_for:
+                if not {one.name, one.uid} & there:
+                    self.gone[one.uid] = datetime.now(UTC)
         return True
 
-    def collect(self) -> None:
-        """Who was told so far: by the request log, which dies with the simulator, and by what Kubernetes shows of each pod."""
-        for cluster in self.clusters.values():
+    def collected(self) -> bool:
+        """Note who was told: by the request log, which dies with the simulator, and by what Kubernetes shows of each pod."""
+        for name in MACHINES:
+            cluster = self.clusters[name]
             for asked in self.here.control("GET", f"requests?cluster_id={cluster}"):
                 parts = asked["path"].split("/")
                 told = asked["verb"] in ("create", "delete") and asked["user_agent"] == "halftide" and asked["status"] < 300
@@ -197,6 +235,7 @@ class Preemption:
             for pod in self.items(cluster, "pods"):
                 if "deletionTimestamp" in pod["metadata"]:
                     self.told.add((cluster, pod["metadata"]["namespace"], pod["metadata"]["name"]))
+        return True
 
     # The ways there
 
@@ -204,23 +243,15 @@ class Preemption:
         return self.here.rows(query, *values)
 
     def machines(self) -> dict[str, dict[str, Any]]:
-        found = self.here.control("GET", f"machines?region={REGION}&gpu_type={GPU_TYPE}")["machines"]
-        return {one["token"]: one for one in found}
-
-    def held(self) -> Rows:
-        """Preemptible machines that the provider has for somebody of ours."""
-        machines = self.machines().values()
-        return [one for one in machines if one["compute_class"] == "preemptible" and one["state"] != "terminated"]
-
-    def demand(self, machines: int) -> None:
-        self.here.control("POST", "demand", {"region": REGION, "gpu_type": GPU_TYPE, "machines": machines})
+        """All that the provider has or had, by token."""
+        return {one["token"]: one for one in self.here.control("GET", "machines")["machines"]}
 
     def items(self, cluster: str, kind: str) -> Sequence[dict[str, Any]]:
         found: list[dict[str, Any]] = self.kube("GET", cluster, f"/api/v1/{kind}")["items"]
         return found
 
     def kube(self, verb: str, cluster: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        answer = httpx.request(verb, f"{self.here.simulator}/clusters/{cluster}{path}", json=body, timeout=10)
+        answer = self.http.request(verb, f"{self.here.simulator}/clusters/{cluster}{path}", json=body)
         if answer.status_code == 409:  # sent before, and the answer was lost
             return {"there": True}
         return answer.raise_for_status().json()
