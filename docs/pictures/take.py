@@ -1,9 +1,11 @@
 """Takes the pictures in this folder of a running `make up`: `.venv/bin/python docs/pictures/take.py [ADDRESS]`.
 
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
-Needs the test requirements and Debian's Chromium.
+At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
+Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,6 +51,23 @@ def stage(page: Page) -> None:
     page.locator(".live .verdicts tbody tr").first.wait_for(timeout=60_000)
 
 
+def timed_out(page: Page, cluster: str) -> None:
+    """A machine dies without a word and is taken back: nobody can stop its pods, and at the deadline it goes all the same."""
+    api, headers = f"{ADDRESS}/v1/compute/clusters/{cluster.rpartition('/')[2]}", {"Authorization": "Bearer ht_demo_operator_key"}
+    page.wait_for_timeout(20_000)  # until pods run on it
+    gpus = page.request.get(api, headers=headers).json()["allocated_preemptible_gpus"]
+    nodes = page.request.get(f"{api}/drains/preview?num_gpus={gpus}", headers=headers).json()["nodes"]
+    node = max(nodes, key=lambda one: len(one["pods"]))["node_name"]
+    subprocess.run([sys.executable, HERE.parent.parent / "manage.py", "sim", "lose", node], check=True)  # noqa: S603  (our own)
+    answer = page.request.post(f"{api}/reclaims", headers=headers, data={"nodes": [node]})
+    assert answer.status == 202, answer.text()
+    page.goto(f"{cluster}/timeline")
+    page.get_by_text("timed out").first.wait_for(timeout=400_000)
+    page.get_by_text("never stopped").first.wait_for(timeout=60_000)
+    page.wait_for_timeout(3000)
+    page.screenshot(path=HERE / "timed-out-light.png")
+
+
 def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
@@ -58,9 +77,15 @@ def main() -> None:
         page.set_viewport_size({"width": 1440, "height": 900})
         context.add_cookies([{"name": "halftide_try", "value": "off", "url": ADDRESS}])
         page.goto("/")
-        shoot(page, "sign-in")
+        if sys.argv[2:] != ["timed-out"]:
+            shoot(page, "sign-in")
         page.get_by_role("button", name="Ada, admin").click()
         page.wait_for_url(f"{ADDRESS}/")
+        if sys.argv[2:] == ["timed-out"]:
+            page.get_by_role("link", name="aurora-train").first.click()
+            page.locator(".figure", has_text="8 allocated of 8 desired").wait_for()
+            timed_out(page, page.url)
+            return
         stage(page)
         cluster = page.url
         shoot(page, "cluster")
@@ -87,6 +112,9 @@ def main() -> None:
         context.clear_cookies(name="halftide_try")
         page.goto(cluster)
         shoot(page, "try")
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        timed_out(page, cluster)
         browser.close()
 
 
