@@ -3,7 +3,7 @@
 A step deletes at most STEP rows in a transaction of its own, so no lock is held for long and nobody waits; a run stops after
 SECONDS and the next one goes on, so it fits a task. Two runs at once take different rows (SKIP LOCKED), and a run that finds
 nothing writes nothing. Entries need no tombstone: no page shows what is that old without asking for it, and a link to one finds
-the `Pruned` row, which says when it went. docs/decisions/0011 says why not by dropping partitions.
+the `Pruned` row, which says when it went. docs/decisions/0014 says why not by dropping partitions.
 """
 
 from collections.abc import Callable
