@@ -22,6 +22,9 @@ def render_entry(entry: Entry, drain: str = "") -> str:
         "timeline/_entry.html",
         {
             "entry": entry,
+            "at": entry.at.isoformat(),  # written here: a template's date filter takes a tenth of a millisecond, five times a row
+            "day": f"{entry.at:%Y-%m-%d}",
+            "clock": f"{entry.at:%H:%M:%S}",
             "icon": ICONS[Entry.Severity(entry.severity)],
             "severity": TITLES[Entry.Severity(entry.severity)],
             "alike": alike(entry),
