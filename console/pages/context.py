@@ -69,9 +69,8 @@ def shell(request: HttpRequest) -> dict[str, Shell]:
     if actor.fleet_operator:
         here = request.path == "/capacity" or request.path.startswith("/capacity/")
         nav.append(NavItem("Capacity", "/capacity", here, "p"))
-    if actor.administers:
-        here = request.path == "/webhooks" or request.path.startswith("/webhooks/")
-        nav.append(NavItem("Webhooks", "/webhooks", here, "h"))
+    here = request.path == "/webhooks" or request.path.startswith("/webhooks/")
+    nav.append(NavItem("Webhooks", "/webhooks", here, "h"))
     return {"shell": Shell(actor.name, tuple(nav), switch(Automation.objects.first(), actor), came_from(request))}
 
 

@@ -24,7 +24,13 @@ LONGEST = 100  # characters of a search
 WORDS = 5
 FEW = 3  # clusters, up to which their tabs are hits too
 
-TABS = (("nodes", "Nodes"), ("workloads", "Workloads"), ("timeline", "Timeline"), ("planner", "Checkpoint planner"))
+TABS = (
+    ("nodes", "Nodes"),
+    ("workloads", "Workloads"),
+    ("timeline", "Timeline"),
+    ("scripts", "Startup scripts"),
+    ("planner", "Checkpoint planner"),
+)
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,7 @@ def _pages(actor: Actor) -> list[Hit]:
     hits = [Hit("Clusters", "Everything you may see", reverse("clusters"), "i-open")]
     if actor.fleet_operator:
         hits.append(Hit("Capacity", "Pools, who holds what, drills", reverse("capacity"), "i-open"))
+    hits.append(Hit("Webhooks", "Who is told what, and what became of each message", reverse("webhooks"), "i-open"))
     if Role.ADMIN in (actor.everywhere, *actor.roles.values()):
         hits.append(Hit("Create a cluster", "A region, a GPU type, how many GPUs", reverse("new_cluster"), "i-plus"))
     return hits

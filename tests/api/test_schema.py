@@ -47,6 +47,7 @@ OPERATIONS = [
     ("PUT", f"{ONE}/startup_scripts/{{kind}}"),
     ("GET", f"{ONE}/startup_scripts/{{kind}}/versions"),
     ("GET", f"{ONE}/startup_scripts/{{kind}}/versions/{{version}}"),
+    ("GET", f"{ONE}/workloads"),
     ("GET", "/v1/compute/regions"),
     ("GET", "/v1/projects"),
     ("GET", "/v3/whoami"),

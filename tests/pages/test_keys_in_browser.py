@@ -41,7 +41,7 @@ def test_search_opens_by_key_follows_the_arrows_and_gives_the_focus_back(desk: D
     page.keyboard.press("Backspace")
     page.keyboard.press("Control+a")
     page.keyboard.type("aurora")
-    expect(page.get_by_role("option")).to_have_count(3)
+    expect(page.get_by_role("option")).to_have_count(6)  # the cluster and its tabs
     first = field.get_attribute("aria-activedescendant")
     page.keyboard.press("ArrowDown")
     second = field.get_attribute("aria-activedescendant")

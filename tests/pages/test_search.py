@@ -29,12 +29,13 @@ def test_clusters_nodes_entries_and_pages_are_found_by_all_words(pool: Pool, ada
         "aurora-train: Nodes",
         "aurora-train: Workloads",
         "aurora-train: Timeline",
+        "aurora-train: Startup scripts",
         "aurora-train: Checkpoint planner",
     ]
     assert titles(ada, "aurora time")["Clusters"] == ["aurora-train: Timeline"]
     assert titles(ada, "create") == {"Pages": ["Create a cluster"]}
     assert titles(ada, "zebra") == {}
-    assert titles(ada, "") == {"Clusters": ["aurora-train"], "Pages": ["Clusters", "Capacity", "Create a cluster"]}
+    assert titles(ada, "") == {"Clusters": ["aurora-train"], "Pages": ["Clusters", "Capacity", "Webhooks", "Create a cluster"]}
 
 
 def test_a_hit_leads_to_its_row(pool: Pool, vic: Client) -> None:
