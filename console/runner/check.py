@@ -1,7 +1,7 @@
 """`make test`: lint, types, import rules, then every test; each with a heading and its time.
 
-All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, in two runs: what
-only computes and asks PostgreSQL goes side by side, what races a real clock or has a whole installation goes alone after it.
+All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, in three runs: what
+only computes and asks PostgreSQL, and what talks to a Kubernetes, each by two workers; what races a real clock alone after them.
 """
 
 import os
@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from console import env
 from console.env import ROOT
 
 # django-stubs reads the settings to know the models; it connects to nothing.
@@ -27,21 +28,28 @@ STEPS = (
     ("Import rules (import-linter)", ["-c", "from importlinter.cli import lint_imports_command as run; run()"]),
 )
 
-# Folders whose tests race a real clock, or share one real Kubernetes.
-ALONE = [
-    f"tests/{name}" for name in ("controlplane", "contract", "kube", "simulator", "real", "machines", "feed", "flows", "runner")
-]
-SIDE_BY_SIDE = ["-n", "2", "--dist", "loadfile", *(f"--ignore={folder}" for folder in ALONE)]
+# Folders whose tests want a Kubernetes, real or simulated, and mostly wait for it; and those that race a real clock.
+KUBERNETES = [f"tests/{name}" for name in ("controlplane", "contract", "kube", "simulator", "real", "machines")]
+ALONE = [f"tests/{name}" for name in ("feed", "flows", "runner")]
+TWO = ["-n", "2", "--dist", "loadfile"]
+
+RUNS = (
+    ("rooms", [*TWO, *(f"--ignore={folder}" for folder in (*KUBERNETES, *ALONE))]),
+    ("Kubernetes", [*TWO, *KUBERNETES]),
+    ("whole installations", ALONE),
+)
 
 
 def check(python: Path) -> int:
     """Run everything and return 0 only if all of it is well."""
     failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
-    for name, arguments in (("side by side", SIDE_BY_SIDE), ("alone", ALONE)):
+    for name, arguments in RUNS:
         heading = f"Tests, {name} (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
         if _run(heading, [python, "-m", "pytest", "-q", *arguments], LONG_RUNS) != 0:
             failed.append(f"tests, {name}")
     print(f"\n== {'Failed: ' + ', '.join(failed) if failed else 'All is well'}", flush=True)
+    if not env.boolean("HALFTIDE_CONTROLPLANE", True):
+        print("!! HALFTIDE_CONTROLPLANE=off: NOTHING WAS TRIED ON A REAL KUBERNETES", flush=True)
     return 1 if failed else 0
 
 

@@ -14,18 +14,15 @@ from console.runner.controlplane.build import SERVERS, programs
 from tests.controlplane.plane import Plane
 
 OFF = "HALFTIDE_CONTROLPLANE=off"
-LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LEFT_OUT] = Counter()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The last line of all."""
-    if left_out := config.stash[LEFT_OUT]:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, by file: also where other processes ran the tests."""
+    skipped = terminalreporter.getreports("skipped")
+    left_out = Counter(report.nodeid.partition("::")[0] for report in skipped if OFF in str(report.longrepr))
+    if left_out:
         files = ", ".join(f"{name} ({count})" for name, count in sorted(left_out.items()))
-        print(f"\n!! {OFF}: {left_out.total()} tests DID NOT RUN against a real Kubernetes: {files}")
+        terminalreporter.write_line(f"!! {OFF}: {left_out.total()} tests DID NOT RUN against a real Kubernetes: {files}")
 
 
 def built(request: pytest.FixtureRequest, *names: str) -> Path:
@@ -43,11 +40,10 @@ def built(request: pytest.FixtureRequest, *names: str) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Count what was left out, by file."""
+    """One place for all that is left out, so that pytest's own summary has one line for it."""
     report = yield
     if report.skipped and call.excinfo is not None and OFF in str(call.excinfo.value):
-        item.config.stash[LEFT_OUT][item.path.relative_to(env.ROOT).as_posix()] += 1
-        report.longrepr = (__file__, 0, OFF)  # one place for all, so that the summary has one line for all
+        report.longrepr = (__file__, 0, OFF)
     return report
 
 
