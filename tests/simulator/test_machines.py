@@ -1,10 +1,11 @@
 """Machines and what runs on them, seen from outside through the API alone."""
 
+import json
 import uuid
 from typing import Any
 
 from console.simulator.values import instant
-from tests.simulator.conftest import Api, Json, Simulation, eventually, pod, ready
+from tests.simulator.conftest import ROOT, Api, Json, Simulation, eventually, pod, ready
 
 PODS = "/api/v1/namespaces/default/pods"
 PROGRAM = "simulator.halftide.io/"
@@ -199,7 +200,9 @@ def test_a_lost_machine_becomes_unknown_when_its_last_sign_of_life_is_old(simula
 
 def test_the_demo_cluster_comes_with_its_workloads(simulation: Simulation) -> None:
     api = simulation.cluster("aurora-train")
-    eventually(lambda: len(api.get("/apis/batch/v1/jobs").json()["items"]) == 3)
+    fixture = json.loads((ROOT / "fixtures" / "simulator.json").read_text())["workloads"]
+    jobs = {item["name"] for item in fixture["aurora-train"] if item["kind"] == "Job"}
+    eventually(lambda: {item["metadata"]["name"] for item in api.get("/apis/batch/v1/jobs").json()["items"]} == jobs)
     assert [item["metadata"]["name"] for item in api.get("/apis/apps/v1/daemonsets").json()["items"]] == ["gpu-metrics"]
     labels = {"together.ai/compute-class": "preemptible"}
     simulation.node(api, f"gpu-{uuid.uuid4().hex[:4]}", labels=labels)
