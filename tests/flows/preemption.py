@@ -64,6 +64,7 @@ class Scene:
     returned: int = 0  # of which they gave back so many
     holds: list[tuple[datetime, datetime]] = field(default_factory=list)  # while the provider ended no machine
     excused: set[PodKey] = field(default_factory=set)  # whose time was over before this slow machine had started a worker again
+    unlogged: set[PodKey] = field(default_factory=set)  # whose telling the simulator may have taken with it, log and all
     wrong: list[str] = field(default_factory=list)
     http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60))
 

@@ -176,6 +176,8 @@ def _kill(matrix: Matrix, victim: Victim, name: str, taken: Sequence[Taken]) -> 
     after = states(scene) if victim.part != "bin/postgres" else before
     for moment in MOMENTS:
         fate.hit[moment] += len(before[moment] & after[moment])
+    if victim.name == "simulator":
+        scene.unlogged |= {pod for one in taken for pod in one.pods}
     scene.give_one_back()
     scene.mark(f"marker-{name}-{len(matrix.fates)}-{victim.part.split()[-1].replace('/', '-')}")
     back = until(BACK, lambda: victim.serves(here, killed, sizes), 0.1)
