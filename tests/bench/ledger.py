@@ -1,7 +1,7 @@
 """The timeline's questions on a ledger of 10⁵, 10⁶ and 10⁷ entries of one cluster: on the last as quick as on the first.
 
 The rows are made in the database, over the ninety days that are kept, with the indexes taken away and built again for the larger
-two. `HALFTIDE_BENCH_ENTRIES` ends it earlier: building the index on text of 10⁷ messages takes minutes of one core.
+two. `BENCH_ENTRIES` ends it earlier: building the index on text of 10⁷ messages takes minutes of one core.
 """
 
 import os
@@ -60,7 +60,7 @@ FILL = """
 
 
 def run(_: Installation, book: Book) -> None:
-    most = int(os.environ.get("HALFTIDE_BENCH_ENTRIES") or SIZES[-1])
+    most = int(os.environ.get("BENCH_ENTRIES") or SIZES[-1])
     stream = Stream.objects.create(id=uuid.uuid4(), kind=Stream.Kind.CLUSTER).id
     there = 0
     for size in (size for size in SIZES if size <= most):
