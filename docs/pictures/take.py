@@ -5,6 +5,7 @@ At the end a machine dies and is taken back, so that its drain times out: `take.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def timed_out(page: Page, cluster: str) -> None:
     assert answer.status == 202, answer.text()
     page.goto(f"{cluster}/timeline")
     page.get_by_text("timed out").first.wait_for(timeout=400_000)
-    page.get_by_text("never stopped").first.wait_for(timeout=60_000)
+    page.get_by_text(re.compile("never stopped|killed at the deadline", re.IGNORECASE)).first.wait_for(timeout=60_000)
     page.wait_for_timeout(3000)
     page.screenshot(path=HERE / "timed-out-light.png")
 
