@@ -164,11 +164,9 @@ class Scene:
         """How long after its deadline a node was gone, or after its provider began to end machines again; None: it is there."""
         if one.uid not in self.gone:
             return None
-        due = one.deadline
-        for since, let_go in self.holds:
-            if since - ALLOWANCE <= due < let_go:
-                due = let_go
-        return self.gone[one.uid] - due
+        # Of the hold of its own wave only: the next one begins when everything of this one is over.
+        held = (let_go for since, let_go in self.holds if since - ALLOWANCE <= one.deadline < let_go)
+        return self.gone[one.uid] - next(held, one.deadline)
 
     def mark(self, name: str) -> None:
         """An Event of somebody else's, in the middle of the trouble."""
