@@ -1,21 +1,21 @@
 """The provider's control API: what Halftide's `simulated` provider, its demo and its tests talk to. JSON, one bearer token."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from console.kube.errors import KubeconfigRefused
+from console.simulator import knobs, sent
 from console.simulator.cluster import Cluster
 from console.simulator.faults import BadFault
-from console.simulator.faults import parse as parse_fault
 from console.simulator.identity import Identity
+from console.simulator.knobs import Unsimulated
 from console.simulator.kubernetes.discovery import VERSION
 from console.simulator.machines.client import Call
 from console.simulator.outside import Outside
 from console.simulator.planes import NoPlane
 from console.simulator.provider.fleet import Fleet, NoCapacity, UnknownPool
 from console.simulator.provider.machine import Machine
-from console.simulator.values import Json, loads
+from console.simulator.sent import Nonsense
+from console.simulator.values import Json
 from console.simulator.web import Request, Response, answer
 
 LONGEST_WAIT = 10.0  # seconds a long poll may ask for
@@ -44,44 +44,6 @@ class World(Protocol):
         """Start a workload on a cluster."""
 
 
-class Nonsense(Exception):
-    """A request that cannot be understood; its text says why."""
-
-
-class Unsimulated(Exception):
-    """Asked of a cluster whose API is not ours."""
-
-
-def _simulated(cluster: Cluster | Outside) -> Cluster:
-    if isinstance(cluster, Outside):
-        raise Unsimulated
-    return cluster
-
-
-def _body(request: Request) -> Json:
-    try:
-        body = loads(request.body or b"{}")
-    except ValueError as error:
-        raise Nonsense("The body is no JSON.") from error
-    if not isinstance(body, dict):
-        raise Nonsense("The body must be a JSON object.")
-    return body
-
-
-def _text(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value:
-        raise Nonsense(f"{name} must be a text that is not empty.")
-    return value
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise Nonsense(f"{name} must be a number.") from error
-
-
 async def respond(world: World, request: Request) -> Response:
     """Answer one request below `/control`."""
     what, *rest = request.path.removeprefix("/control/").split("/")
@@ -95,7 +57,7 @@ async def respond(world: World, request: Request) -> Response:
                 found = world.fleet.machines(request.query.get("region", ""), request.query.get("gpu_type", ""))
                 return answer({"machines": [machine.shown() for machine in found]})
             case "POST", "machines", []:
-                return _launch(world, _body(request))
+                return _launch(world, sent.body(request))
             case "GET" | "DELETE", "machines", [token]:
                 return _machine(world, request.method, token)
             case "POST", "machines", [token, "lose"]:
@@ -104,31 +66,17 @@ async def respond(world: World, request: Request) -> Response:
             case "GET", "clusters", []:
                 return answer({"clusters": [_cluster(world, cluster) for cluster in world.clusters.values()]})
             case "POST", "clusters", []:
-                return await _add_cluster(world, _body(request))
+                return await _add_cluster(world, sent.body(request))
             case "DELETE", "clusters", [cluster]:
                 if cluster in world.clusters:
                     await world.remove_cluster(cluster)
                 return answer({}, 202)
             case "POST", "workloads", []:
-                return await _add_workload(world, _body(request))
-            case "POST", "demand", []:
-                return _demand(world, _body(request))
-            case "POST", "capacity", []:
-                return _capacity(world, _body(request))
-            case "GET", "fleet", []:
-                return answer({"boot_seconds": world.fleet.boot_seconds, "joins": world.fleet.joins})
-            case "POST", "ends", []:
-                return _ends(world, _body(request))
-            case "POST", "joins", []:
-                return _joins(world, _body(request))
-            case "POST", "clear", []:
-                return _clear(world)
-            case "GET" | "POST" | "DELETE", "faults", []:
-                return _faults(world, request)
-            case "POST", "boot", []:
-                return _boot(world, _body(request))
-            case "GET", "requests", []:
-                return _requests(world, request.query)
+                return await _add_workload(world, sent.body(request))
+            case _, _, []:
+                turned = knobs.respond(world, request, what)
+                if turned is not None:
+                    return turned
     except (Nonsense, BadFault, KubeconfigRefused) as error:
         return answer({"reason": "Invalid", "message": str(error)}, 400)
     except Unsimulated:
@@ -144,13 +92,13 @@ async def respond(world: World, request: Request) -> Response:
 
 async def _pools(world: World, request: Request) -> Response:
     if wait := request.query.get("wait"):
-        seconds = min(LONGEST_WAIT, _number(request.query.get("timeout", "10"), "timeout"))
-        await world.fleet.wait(int(_number(wait, "wait")), max(0.0, seconds))
+        seconds = min(LONGEST_WAIT, sent.number(request.query.get("timeout", "10"), "timeout"))
+        await world.fleet.wait(int(sent.number(wait, "wait")), max(0.0, seconds))
     return answer({"version": world.fleet.version, "pools": world.fleet.pools()})
 
 
 def _launch(world: World, body: Json) -> Response:
-    fields: dict[str, Any] = {name: _text(body, name) for name in LAUNCH}
+    fields: dict[str, Any] = {name: sent.text(body, name) for name in LAUNCH}
     if fields["cluster_id"] not in world.clusters:
         return answer({"reason": "NoCluster"}, 404)
     labels, taints = body.get("labels") or {}, body.get("taints") or []
@@ -178,7 +126,7 @@ def _cluster(world: World, cluster: Cluster | Outside) -> Json:
 
 
 async def _add_cluster(world: World, body: Json) -> Response:
-    key, name, region = (_text(body, field) for field in ("id", "name", "region"))
+    key, name, region = (sent.text(body, field) for field in ("id", "name", "region"))
     if "/" in key:
         raise Nonsense("id must not contain a slash.")
     known = key in world.clusters
@@ -188,95 +136,12 @@ async def _add_cluster(world: World, body: Json) -> Response:
 
 
 async def _add_workload(world: World, body: Json) -> Response:
-    cluster = _text(body, "cluster_id")
+    cluster = sent.text(body, "cluster_id")
     if cluster not in world.clusters:
         return answer({"reason": "NoCluster"}, 404)
-    if body.get("kind") not in ("Job", "ReplicaSet", "DaemonSet", "Pod"):
-        raise Nonsense("kind must be Job, ReplicaSet, DaemonSet or Pod.")
+    if body.get("kind") not in ("Job", "ReplicaSet", "Deployment", "DaemonSet", "Pod"):
+        raise Nonsense("kind must be Job, ReplicaSet, Deployment, DaemonSet or Pod.")
     for name in ("namespace", "name", "image"):
-        _text(body, name)
+        sent.text(body, name)
     made = await world.add_workload(cluster, body)
     return answer({"made": [call.path for call in made]}, 201)
-
-
-def _demand(world: World, body: Json) -> Response:
-    key = _text(body, "region"), _text(body, "gpu_type")
-    machines = _whole(body, "machines") if body.get("machines") is not None else None
-    world.fleet.demand(key, machines, auto=bool(body.get("auto", False)))
-    return answer(world.fleet.shown(key))
-
-
-def _whole(body: Json, name: str) -> int:
-    value = body.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Nonsense(f"{name} must be a whole number that is not negative.")
-    return value
-
-
-def _seconds(body: Json, name: str) -> float:
-    value = body.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise Nonsense(f"{name} must be a number that is not negative.")
-    return float(value)
-
-
-def _capacity(world: World, body: Json) -> Response:
-    key = _text(body, "region"), _text(body, "gpu_type")
-    world.fleet.capacity(key, _whole(body, "machines"))
-    return answer(world.fleet.shown(key))
-
-
-def _joins(world: World, body: Json) -> Response:
-    """How the next machines register: `after` so many seconds, or with null never."""
-    after = _seconds(body, "after") if body.get("after") is not None else None
-    world.fleet.joins = [after] * _whole(body, "machines")
-    return answer({"joins": world.fleet.joins})
-
-
-def _ends(world: World, body: Json) -> Response:
-    """Hold back the end of every machine, or let them end."""
-    held = body.get("held")
-    if not isinstance(held, bool):
-        raise Nonsense("held must be true or false.")
-    (world.fleet.ends.clear if held else world.fleet.ends.set)()
-    return answer({"held": held})
-
-
-def _clear(world: World) -> Response:
-    world.fleet.restore()
-    for cluster in world.clusters.values():
-        if isinstance(cluster, Cluster):
-            cluster.faults.clear()
-    return answer({})
-
-
-def _boot(world: World, body: Json) -> Response:
-    world.fleet.boot_seconds = _seconds(body, "seconds")
-    return answer({"boot_seconds": world.fleet.boot_seconds})
-
-
-def _faults(world: World, request: Request) -> Response:
-    body = _body(request)
-    key = body.get("cluster_id") or request.query.get("cluster_id", "")
-    found = world.clusters.get(key)
-    if found is None:
-        return answer({"reason": "NoCluster"}, 404)
-    cluster = _simulated(found)
-    if request.method == "GET":
-        return answer({"faults": cluster.faults.shown()})
-    if request.method == "DELETE":
-        cluster.faults.clear()
-        return answer({})
-    if body.get("kind") == "compact":
-        cluster.store.compact()
-    else:
-        cluster.faults.add(parse_fault(body))
-    return answer({}, 201)
-
-
-def _requests(world: World, query: Mapping[str, str]) -> Response:
-    cluster = world.clusters.get(query.get("cluster_id", ""))
-    if cluster is None:
-        return answer({"reason": "NoCluster"}, 404)
-    since = query.get("since", "")
-    return answer([asdict(asked) for asked in _simulated(cluster).asked if asked.at > since])
