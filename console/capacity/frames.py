@@ -40,11 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Frame:
-    """Everything up to `revision`; `gone` names cells and nodes (by key) that are no more."""
+    """Everything up to `revision`; `gone` names cells and nodes (by key) that are no more.
+
+    `only_entries`: each revision is one row's, and every one of them was an entry's, so nothing else has changed.
+    """
 
     revision: int
     epoch: str
     at: datetime
+    only_entries: bool = False
     rows: list[Row] = field(default_factory=list)
     gone: list[dict[str, str]] = field(default_factory=list)
 
@@ -74,9 +78,8 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str, beside: bool = 
         return None
     cluster = Cluster.objects.select_related("region", "gpu_type", "project").get(pk=cluster_id)
     entries = ledger.since(cluster.stream, after, upto, STEP)
-    # Each revision is one row's, so where every one of them is an entry's, nothing else has changed and need be asked for.
-    others = _others(cluster, after, upto) if len(entries) < upto - after else Others()
-    frame = Frame(upto, epoch, timezone.now())
+    frame = Frame(upto, epoch, timezone.now(), only_entries=len(entries) == upto - after)
+    others = Others() if frame.only_entries else _others(cluster, after, upto)
     frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
     frame.rows.extend(_tables(others.drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
     if others.any or cluster.revision > after or beside:

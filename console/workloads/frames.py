@@ -24,8 +24,8 @@ streams_of = frames.streams_of
 def compose(cluster_id: UUID, after: int, upto: int, epoch: str, beside: bool = True) -> Frame | None:
     """As `capacity.frames.compose`. Raises Cluster.DoesNotExist."""
     frame = frames.compose(cluster_id, after, upto, epoch, beside)
-    if frame is None or sum(row.kind == "entry" for row in frame.rows) == upto - after:
-        return frame  # each revision is one row's: where all are entries', no workload has changed
+    if frame is None or frame.only_entries:
+        return frame
     cluster = Cluster.objects.get(pk=cluster_id)
     changed = queries.changed(cluster, after, upto)
     lines = [line_of(cluster, owner, frame.at) for owner in queries.owners(cluster, frame.at, changed)] if changed else []
