@@ -48,6 +48,11 @@ class Actor:
         mine = self.role_in(project_id)
         return mine is not None and mine >= role
 
+    @property
+    def administers(self) -> bool:
+        """Administrator of any project."""
+        return Role.ADMIN in (self.everywhere, *self.roles.values())
+
     def require(self, project_id: UUID, role: Role) -> None:
         """Raise Forbidden with who can help unless the role is held."""
         if not self.may(project_id, role):

@@ -13,7 +13,6 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from console.accounts.access import Actor
-from console.accounts.models import Role
 from console.capacity.drawing.gauge import percent
 from console.capacity.drawing.money import amount
 from console.capacity.models import Pool
@@ -130,9 +129,8 @@ def fleet(actor: Actor, find: str, show: str, page: int, now: datetime) -> Fleet
     matching = [row for row in every if _matches(row, word) and _belongs(row, show)]
     number = min(page, max(0, len(matching) - 1) // PAGE)
     rows = _with_last(matching[number * PAGE : (number + 1) * PAGE])
-    may_create = Role.ADMIN in (actor.everywhere, *actor.roles.values())
     several = len({one.project_id for one in clusters}) > 1
-    return Fleet(rows, len(matching), number, every, scale, find, show, may_create, several)
+    return Fleet(rows, len(matching), number, every, scale, find, show, actor.administers, several)
 
 
 def _with_last(rows: list[Row]) -> tuple[Row, ...]:
