@@ -1,20 +1,17 @@
 """A reclaim from end to end: a real Kubernetes API over HTTP, machines that run pods, and every fate a pod can have."""
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
-from console.capacity.drains.changes import start_drain
 from console.capacity.drains.run import drive
 from console.capacity.models import Drain, PodVerdict
-from console.clusters.models import Cluster, Machine, Node
+from console.clusters.models import Cluster, Node
 from console.clusters.secrets import seal
-from console.timeline.changes import change
 from console.timeline.models import Entry, Stream
 from tests.capacity.drain_api import add_node, fleet
+from tests.capacity.driving import finish, take_back
 from tests.simulator.conftest import Api, Simulation, eventually, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,25 +64,6 @@ def phase(api: Api, name: str) -> str:
     return str(api.get(f"/api/v1/namespaces/default/pods/{name}").json().get("status", {}).get("phase"))
 
 
-def begin(node: Node, seconds: int, cause: str = Cause.PREEMPTED) -> Drain:
-    now = timezone.now()
-    with change(now) as made:
-        cluster = made.lock(Cluster.objects.filter(pk=node.cluster_id))[0]
-        machine = made.lock(Machine.objects.filter(pk=node.machine_id))[0]
-        rows = made.lock(Node.objects.filter(pk=node.pk))
-        until = now + timedelta(seconds=seconds)
-        return start_drain(made, cluster, machine, rows[0], cause, "atlas-serve needs 8 standard GPUs", "", now, deadline=until)
-
-
-def finish(cluster: Cluster, seconds: float) -> None:
-    """As the sweep does it: drive whenever something is due."""
-    end = time.monotonic() + seconds
-    while Drain.objects.filter(cluster=cluster, due_at__isnull=False).exists():
-        assert time.monotonic() < end, list(Drain.objects.values("state", "note", "due_at"))
-        drive(cluster.pk)
-        time.sleep(0.2)
-
-
 def test_a_reclaim_tells_every_pod_and_the_node_is_gone_in_time(simulation, cluster, api):
     """aws/aws-node-termination-handler#433: among them a budget that refuses, an hour of grace, and one that never obeys."""
     node = machine(simulation, api, cluster, "gpu-preemptible-dp-1")
@@ -96,7 +74,7 @@ def test_a_reclaim_tells_every_pod_and_the_node_is_gone_in_time(simulation, clus
     run(api, "notebook", node.name, 3600, exit_seconds="1-2", exit_code="0")
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     assert api.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget).status_code == 201
-    drain = begin(node, 20)
+    [drain] = take_back([node], 20)
     drive(cluster.pk)
     drain.refresh_from_db()
     assert drain.told_at is not None
@@ -124,7 +102,7 @@ def test_a_machine_that_died_is_removed_at_the_deadline_and_its_pods_only_then(s
     node = machine(simulation, api, cluster, "gpu-preemptible-dp-2")
     run(api, "orphan", node.name, 5, exit_seconds="1-1.5", exit_code="0")
     assert simulation.control("POST", f"machines/{node.machine_id}/lose").status_code == 202
-    drain = begin(node, 6)
+    [drain] = take_back([node], 6)
     drive(cluster.pk)
     assert api.get("/api/v1/namespaces/default/pods/orphan").status_code == 200
     finish(cluster, 40)
@@ -140,7 +118,7 @@ def test_a_person_who_opens_the_node_keeps_it_when_the_cluster_only_shrinks(simu
     run(api, "held", node.name, 30, labels={"app": "web"})
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     api.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
-    drain = begin(node, 120, Cause.SCALED_DOWN)
+    [drain] = take_back([node], 120, Cause.SCALED_DOWN)
     drive(cluster.pk)
     drain.refresh_from_db()
     assert drain.note == "held by budget web"

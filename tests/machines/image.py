@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import platform
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
     PAUSE: {"Entrypoint": ["/bin/sleep", str(PAUSE_SECONDS)]},
     BOX: {"Cmd": ["/bin/sh"]},
 }
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # of Linux, and of images
 CREATED = "2026-01-01T00:00:00Z"
 
 
@@ -31,7 +33,7 @@ def write(archive: Path) -> None:
         for tag, config in COMMANDS.items():
             body = json.dumps(
                 {
-                    "architecture": "amd64", "os": "linux", "created": CREATED, "config": config,
+                    "architecture": ARCHITECTURES[platform.machine()], "os": "linux", "created": CREATED, "config": config,
                     "history": [{"created": CREATED}], "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
                 }
             ).encode()  # fmt: skip

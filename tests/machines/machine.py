@@ -22,6 +22,7 @@ from console.env import ROOT
 from console.kube.marks import CLASS_LABEL, PREEMPTIBLE
 from console.runner.child import PARENT
 from tests.controlplane.plane import Plane
+from tests.installation import free_ports
 from tests.machines import image
 
 NEEDS = ("containerd", "runc", "ctr", str(image.BUSYBOX), "/usr/lib/cni/loopback")
@@ -71,8 +72,8 @@ def missing() -> str:
 class Machine:
     """`with Machine(…) as machine:` runs it and gives it when its node is Ready."""
 
-    def __init__(self, plane: Plane, name: str, number: int, *, gpus: int = 8, labels: dict[str, str] | None = None) -> None:
-        self.plane, self.name, self.number, self.gpus = plane, name, number, gpus
+    def __init__(self, plane: Plane, name: str, *, gpus: int = 8, labels: dict[str, str] | None = None) -> None:
+        self.plane, self.name, self.gpus = plane, name, gpus
         self.labels = {CLASS_LABEL: PREEMPTIBLE, **(labels or {})}
         self.home = plane.home / name
         self.logs = self.home / "written"  # where containers write what became of them, a file each
@@ -100,7 +101,7 @@ class Machine:
         (self.home / "containerd.toml").write_text(CONTAINERD.format(home=self.home, run=self.run, pause=image.PAUSE))
         config = KUBELET | {
             "containerRuntimeEndpoint": f"unix://{self.run}/containerd.sock", "podLogsDir": str(self.home / "logs"),
-            "port": 10250 + self.number, "staticPodPath": str(self.manifests), "fileCheckFrequency": "1s",
+            "port": free_ports(1)[0], "staticPodPath": str(self.manifests), "fileCheckFrequency": "1s",
         }  # fmt: skip
         (self.home / "kubelet.json").write_text(json.dumps(config))
         image.write(self.home / "images.tar")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -11,17 +10,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 
 from console.capacity.drains.acts import Doors
-from console.capacity.drains.changes import start_drain
 from console.capacity.drains.doors import Keys, open_doors
-from console.capacity.drains.run import drive
+from console.capacity.drains.run import OpenDoors
 from console.capacity.models import Drain, PodVerdict
 from console.clusters.models import Cluster, Node
 from console.clusters.models import Machine as MachineRow
 from console.runner.controlplane.build import SERVERS
-from console.timeline.changes import change
+from tests.capacity.driving import finish, take_back
 from tests.controlplane.fixtures import built
 from tests.controlplane.plane import Plane
 from tests.installation import within
@@ -58,11 +55,12 @@ def watchers(db: None) -> Iterator[Watchers]:
 def real_world(request: pytest.FixtureRequest, *names: str) -> Iterator[World]:
     """Machines of these names, and a registry that takes every call and never answers."""
     if why := missing():
-        (pytest.fail if REQUIRED else pytest.skip)(f"NO REAL MACHINES RAN: {why}")
+        assert not REQUIRED, why
+        pytest.skip(f"NO REAL MACHINES RAN: {why}")
     plane: Plane = request.getfixturevalue("plane")
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        machines = [stack.enter_context(Machine(plane, name, number)) for number, name in enumerate(names)]
+        machines = [stack.enter_context(Machine(plane, name)) for name in names]
         namespace = stack.enter_context(plane.namespace("lives"))
         yield real(plane, machines, namespace, f"127.0.0.1:{silent.getsockname()[1]}/never:1")
 
@@ -79,23 +77,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, settings) -> Iterator[
     simulation.end()
 
 
-def take_back(world: World) -> list[Drain]:
-    """The notice of all its nodes, as the plan gives it."""
-    now = timezone.now()
-    with change(now) as made:
-        [cluster] = made.lock(Cluster.objects.filter(pk=world.cluster.pk))
-        machines = {row.pk: row for row in made.lock(MachineRow.objects.filter(cluster=cluster))}
-        nodes = made.lock(Node.objects.filter(cluster=cluster, machine__isnull=False))
-        why = "atlas-serve needs 8 standard GPUs"
-        until = now + timedelta(seconds=WINDOW)
-        return [
-            start_drain(made, cluster, machines[node.machine_id], node, Drain.Cause.PREEMPTED, why, "", now, deadline=until)
-            for node in nodes
-        ]
-
-
-def finish(world: World, seconds: float) -> None:
-    """As the sweep does it: drive whenever something is due."""
+def open_real(world: World) -> OpenDoors:
+    """The engine's own doors, with a provider that stops real machines where there are any."""
 
     @asynccontextmanager
     async def doors(keys: Keys) -> AsyncIterator[Doors]:
@@ -111,15 +94,16 @@ def finish(world: World, seconds: float) -> None:
 
             yield replace(found, end_machine=end_machine)
 
-    end = time.monotonic() + seconds
-    while Drain.objects.filter(cluster=world.cluster, due_at__isnull=False).exists():
-        assert time.monotonic() < end, list(Drain.objects.values("state", "note", "due_at"))
-        drive(world.cluster.pk, doors=doors)
-        time.sleep(0.2)
+    return doors
+
+
+def reclaim(world: World) -> list[Drain]:
+    """Its notice, for all nodes that are ours."""
+    return take_back(list(Node.objects.filter(cluster=world.cluster, machine__isnull=False)), WINDOW)
 
 
 def test_the_engine_says_of_each_pod_what_became_of_it(world: World, watchers: Watchers, pytestconfig: pytest.Config) -> None:
-    """aws/aws-node-termination-handler#433, kubernetes/kubernetes#116965: graces that do not fit, ends that nobody saw."""
+    """aws/aws-node-termination-handler#433: graces that do not fit the window among them."""
     watchers.start()
     body = STAYS.body(world.node.name, str(world.written or "/out"), world.nowhere)
     world.daemon(body)
@@ -132,8 +116,8 @@ def test_the_engine_says_of_each_pod_what_became_of_it(world: World, watchers: W
     eventually(lambda: world.here() >= {mirror, *(fate.name for fate in FATES)} and world.daemons(), 60)
     eventually(lambda: Cluster.objects.get(pk=world.cluster.pk).proved_to, 60)
     with world.watched() as seen:
-        [drain] = take_back(world)
-        finish(world, WINDOW + 60)
+        [drain] = reclaim(world)
+        finish(world.cluster, WINDOW + 60, open_real(world))
         drain.refresh_from_db()
         within(20, lambda: all(seen.steps(fate.name) == fate.steps() for fate in FATES))
     rows = {row.name: row for row in PodVerdict.objects.filter(drain=drain)}
@@ -197,8 +181,8 @@ def test_pods_of_one_job_on_two_machines_are_told_within_a_second(
         world.job("train", pods=2, body=FATES[0].body("", str(world.written), ""))
         eventually(lambda: Cluster.objects.get(pk=world.cluster.pk).proved_to, 60)
         eventually(lambda: len([name for name in world.pods_of("train") if world.running(name)]) == 2, 90)
-        drains = take_back(world)
-        finish(world, WINDOW + 60)
+        drains = reclaim(world)
+        finish(world.cluster, WINDOW + 60, open_real(world))
         rows = list(PodVerdict.objects.filter(drain__in=drains, owner_kind="Job", owner_name="train"))
         assert sorted((row.verdict, row.exit_code) for row in rows) == [(PodVerdict.Verdict.FINISHED, 0)] * 2
         assert len({row.drain_id for row in rows}) == 2

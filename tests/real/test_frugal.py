@@ -111,7 +111,7 @@ def lists(asked: list[Any]) -> dict[str, int]:
 
 
 def test_a_large_cluster_is_listed_in_pages_and_its_heartbeats_cost_nothing(fleet: Fleet) -> None:
-    """kubernetes/kubernetes#29772, kubernetes/kubernetes#90179: a beat is no row and no frame, a list is asked for in pages."""
+    """kubernetes/kubernetes#29772, HolmesGPT/holmesgpt#2438: a beat is no row and no frame, a list is asked for in pages."""
     account = fleet.account.user
     fleet.watching.stop()
     with large(fleet):
