@@ -12,10 +12,10 @@ from django.conf import settings
 from console.accounts.models import Project
 from console.accounts.services import audit
 from console.capacity.asked import clean_name
-from console.capacity.models import Pool
+from console.capacity.founding import pool_called, take_name
 from console.clusters.models import Cluster, new_stream
 from console.clusters.secrets import seal
-from console.http import Conflict, Unavailable, Unprocessable
+from console.http import Unavailable, Unprocessable
 from console.kube import kubeconfig
 from console.kube.client import Kube
 from console.kube.errors import KubeconfigRefused, KubeError
@@ -32,14 +32,10 @@ def connect(project: Project, name: str, text: str, region: str, gpu_type: str) 
     Unavailable where the API does not answer or lets nobody read its nodes.
     """
     name = clean_name(name)
-    pool = Pool.objects.filter(region_id=region, gpu_type_id=gpu_type).first()
-    if pool is None:
-        raise Unprocessable(f"There is no pool of {gpu_type} in {region}.", param="gpu_type", code="no_pool")
+    pool = pool_called(region, gpu_type)
     version = _look(text)
     with change() as made:
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        if Cluster.objects.filter(project=project, name=name).exists():
-            raise Conflict(f"{project.name} has a cluster named {name} already.", param="name", code="name_taken")
+        take_name(project, name)
         cluster = Cluster(
             project=project,
             name=name,

@@ -11,6 +11,7 @@ from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_
 from console.capacity.drains.cordons import cordon
 from console.capacity.drains.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.enqueue import enqueue_on_commit
+from console.capacity.founding import pool_called, take_name
 from console.capacity.mode import set_mode
 from console.capacity.models import Automation, Pool
 from console.capacity.pools.wakes import wake, wake_pool
@@ -19,7 +20,7 @@ from console.capacity.reclaims.notices import heed, notice_of
 from console.capacity.reclaims.reclaim import reclaim
 from console.clusters.changes import record_level
 from console.clusters.models import Cluster, new_stream
-from console.http import Conflict, Forbidden, Unprocessable
+from console.http import Conflict, Forbidden
 from console.timeline.changes import Change, change
 from console.timeline.models import INSTALLATION, Stream
 from console.timeline.who import doer
@@ -101,18 +102,12 @@ def create_cluster(
     """
     actor.require(project.pk, Role.ADMIN)
     name = clean_name(name)
-    pool = Pool.objects.select_related("region", "gpu_type").filter(region_id=region, gpu_type_id=gpu_type).first()
-    if pool is None:
-        raise _no_such_pool()
+    pool = pool_called(region, gpu_type)
     step = pool.gpu_type.gpus_per_node
     some_standard(standard, step)
     whole_nodes(preemptible, step, TARGET, GPUS_PARAM)
     with change() as made:
-        Project.objects.select_for_update(no_key=True).get(
-            pk=project.pk
-        )  # two of one name at a time would meet at the constraint
-        if Cluster.objects.filter(project=project, name=name).exists():
-            raise Conflict(f"{project.name} has a cluster named {name} already.", param="name", code="name_taken")
+        take_name(project, name)
         within_quota(project, preemptible, 0)
         cluster = Cluster(
             project=project,
@@ -179,14 +174,6 @@ def _overtaken(cluster: Cluster) -> Conflict:
         target_revision=cluster.target_revision,
         set_by=cluster.target_set_by,
     )
-
-
-def _no_such_pool() -> Unprocessable:
-    pools = ", ".join(
-        f"{region} {gpu_type}"
-        for region, gpu_type in Pool.objects.order_by("region", "gpu_type").values_list("region_id", "gpu_type_id")
-    )
-    return Unprocessable(f"There is no such pool. There are: {pools or 'none yet'}.", param="gpu_type", code="no_pool")
 
 
 def _say(
