@@ -59,6 +59,8 @@ def timeline(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
             problem = error
     context = _context(found, wish.chosen, entries, more)
     context |= {"typed": wish.typed, "problem": problem, "past": place is not None}
+    if problem is None:
+        context |= lately_of(found.cluster.stream, wish.chosen, found.now)
     return render(request, "pages/timeline.html", context, status=problem.status if problem else 200)
 
 
@@ -75,7 +77,7 @@ def entry(request: HttpRequest, cluster_id: UUID, entry_id: int) -> HttpResponse
     above, beyond = queries.newer(stream, AROUND, Filter(), found.now, place)
     below, more = queries.older(stream, ROWS - AROUND, Filter(), found.now, place)
     context = _context(found, Filter(), [*above, row, *below], more)
-    context |= {"typed": {}, "past": beyond, "linked": row.pk}
+    context |= {"typed": {}, "past": beyond, "linked": row.pk, **lately_of(stream, Filter(), found.now)}
     return render(request, "pages/timeline.html", context)
 
 
@@ -107,6 +109,22 @@ def _context(found: page.Opened, chosen: Filter, entries: list[Entry], more: boo
         "look": look,
         "kept_days": page.kept_days(),
     }
+
+
+def lately_of(stream: UUID, chosen: Filter, now: datetime) -> dict[str, Any]:
+    """The last 24 hours as the page draws them, and the wish that a live row must meet to be counted there too."""
+    wish = json.dumps(filters.for_browser(filters.at_any_time(chosen)), ensure_ascii=False)
+    return {"lately": queries.lately(stream, chosen, now), "lately_wish": wish}
+
+
+@signed_in
+@require_safe
+def lately(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
+    """The picture again: a page that stays open asks each 20 minutes, when another bar begins."""
+    cluster = get_cluster(actor_of(request), cluster_id)
+    chosen = filters.parse(request.GET)
+    context = {"cluster": cluster, "query": filters.query_of(chosen), **lately_of(cluster.stream, chosen, timezone.now())}
+    return render(request, "pages/_lately.html", context)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ urlpatterns = [
     path("clusters/<uuid:cluster_id>/planner", planner.planner, name="planner"),
     path("clusters/<uuid:cluster_id>/timeline", timeline.timeline, name="timeline"),
     path("clusters/<uuid:cluster_id>/timeline/rows", timeline.rows, name="timeline_rows"),
+    path("clusters/<uuid:cluster_id>/timeline/lately", timeline.lately, name="lately"),
     path("clusters/<uuid:cluster_id>/timeline/looked", timeline.looked, name="looked"),
     path("clusters/<uuid:cluster_id>/timeline/<int:entry_id>", timeline.entry, name="entry"),
     path("clusters/<uuid:cluster_id>/timeline.csv", exports.timeline_csv, name="timeline_csv"),

@@ -147,6 +147,14 @@ def narrow(rows: QuerySet[Entry], chosen: Filter, now: datetime) -> QuerySet[Ent
     return rows.filter(message__holds=chosen.text) if chosen.text else rows
 
 
+def at_any_time(chosen: Filter) -> Filter:
+    return replace(chosen, last="", since=None, until=None)
+
+
+def between(chosen: Filter, since: datetime, until: datetime) -> Filter:
+    return replace(chosen, last="", since=since, until=until)
+
+
 def query_of(chosen: Filter, **more: str) -> str:
     """As an address says it, `?` left out; parts that are empty are left out too."""
     values = {param: _word(getattr(chosen, field)) for param, (field, _, _) in NAMES.items()}
@@ -179,7 +187,9 @@ def chips(chosen: Filter) -> list[Chip]:
 
 
 def _minute(at: datetime | None) -> str:
-    return f"{at:%d %b %Y %H:%M} UTC" if at else ""
+    if at is None:
+        return ""
+    return f"{at:%d %b %Y %H:%M:%S} UTC" if at.second else f"{at:%d %b %Y %H:%M} UTC"
 
 
 def for_browser(chosen: Filter) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Reading a ledger: a page of it both ways, what changed since a revision, how far streams are, and what a filter can offer."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
@@ -10,7 +11,8 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from psycopg.errors import QueryCanceled
 
 from console.http import Unprocessable
-from console.timeline.filters import Filter, narrow
+from console.timeline.filters import Filter, at_any_time, narrow
+from console.timeline.lately import Counts, Lately, draw, edges
 from console.timeline.models import Entry, LastLook, Pruned, Stream, Tombstone
 
 Place = tuple[datetime, int]  # an entry's place in the list: (at, id), which never moves
@@ -36,25 +38,28 @@ def older(stream: UUID, limit: int, chosen: Filter, now: datetime, place: Place 
     rows = narrow(Entry.objects.filter(stream_id=stream), chosen, now)
     if place is not None:
         rows = before(rows, place)
-    found = _read(rows.order_by("-at", "-id")[: limit + 1], bool(chosen.text))
+    found = _read(lambda: list(rows.order_by("-at", "-id")[: limit + 1]), bool(chosen.text))
     return found[:limit], len(found) > limit
 
 
 def newer(stream: UUID, limit: int, chosen: Filter, now: datetime, place: Place) -> tuple[list[Entry], bool]:
     """The entries right after a place, newest first as everywhere, and whether there are more beyond. Raises as `older`."""
     rows = after(narrow(Entry.objects.filter(stream_id=stream), chosen, now), place)
-    found = _read(rows.order_by("at", "id")[: limit + 1], bool(chosen.text))
+    found = _read(lambda: list(rows.order_by("at", "id")[: limit + 1]), bool(chosen.text))
     return found[:limit][::-1], len(found) > limit
 
 
-def _read(rows: QuerySet[Entry], is_search: bool) -> list[Entry]:
+Found = TypeVar("Found")
+
+
+def _read(read: Callable[[], Found], is_search: bool, longest: int = LONGEST) -> Found:
     if not is_search:
-        return list(rows)
+        return read()
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(LONGEST)])
-            found = list(rows)
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(longest)])
+            found = read()
             with connection.cursor() as cursor:
                 cursor.execute("SELECT set_config('statement_timeout', '0', true)")
             return found
@@ -62,7 +67,7 @@ def _read(rows: QuerySet[Entry], is_search: bool) -> list[Entry]:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
         raise Unprocessable(
-            f"Looking for this text took longer than {LONGEST // 1000} s. "
+            f"Looking for this text took longer than {longest // 1000} s. "
             "A shorter time, a node or a reason beside it makes it quick.",
             param="q",
         ) from error
@@ -119,6 +124,45 @@ def counted(stream: UUID, severity: str, after: datetime) -> int:
     """How many entries of a severity since an instant, MOST_COUNTED at most: a badge says no more than "99+"."""
     rows = Entry.objects.filter(stream_id=stream, severity=severity, at__gte=after).order_by("-at", "-id")
     return rows[:MOST_COUNTED].count()
+
+
+MOST_IN_BAR = 1000
+LONGEST_LATELY = 1000  # milliseconds; the page stands without the picture
+
+
+def lately(stream: UUID, chosen: Filter, now: datetime) -> Lately | None:
+    """The last 24 hours of what the filter lets through, whatever time it asks for. None where looking for a text takes too long.
+
+    One query: for each bar so many steps into an index as it has entries, MOST_IN_BAR at most, so a flood costs no more. Without
+    a filter, and with one, that is the index which stands for it; with several, one of theirs.
+    """
+    rows = narrow(Entry.objects.filter(stream_id=stream), at_any_time(chosen), now).values("at")
+    graver = [rows.filter(severity=severity) for severity in (Entry.Severity.WARNING, Entry.Severity.CRITICAL)]
+    numbers = [_in_bar(some) for some in (rows, *graver)]
+    sql = f"""
+        SELECT {", ".join(number for number, _ in numbers)}, (SELECT max(id) FROM timeline_entry)
+        FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS bar (start, stop, place) ORDER BY bar.place"""  # noqa: S608
+    starts, stops = zip(*pairwise(edges(now)), strict=True)
+    params = [*(param for _, some in numbers for param in some), list(starts), list(stops)]
+
+    def count() -> list[tuple[int, int, int, int | None]]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            return list(cursor.fetchall())
+
+    try:
+        found = _read(count, bool(chosen.text), LONGEST_LATELY)
+    except Unprocessable:
+        return None
+    counted = [Counts(entries, warning, critical, entries >= MOST_IN_BAR) for entries, warning, critical, _ in found]
+    return draw(counted, found[0][3] or 0, chosen, now)
+
+
+def _in_bar(rows: QuerySet[Entry, Any]) -> tuple[str, tuple[Any, ...]]:
+    """How many of these rows lie in `bar`, as a part of a query."""
+    sql, params = rows.query.sql_with_params()
+    inside = f"SELECT FROM ({sql}) AS one WHERE one.at >= bar.start AND one.at < bar.stop LIMIT {MOST_IN_BAR}"
+    return f"(SELECT count(*) FROM ({inside}) AS seen)", params  # noqa: S608
 
 
 MOST_WORDS = 200

@@ -24,6 +24,7 @@ export const openHelp = () => {
   if (!sheet || document.querySelector("dialog[open]")) return;
   const rows = offered().map((one) => line(keyCaps(one.keys), one.says));
   if (document.querySelector("[data-cells]")) rows.push(line(keyCaps("← ↑ ↓ →"), "From node to node in the strip"));
+  if (document.querySelector("[data-lately]")) rows.push(line(keyCaps("← →"), "From hour to hour in the last 24 hours"));
   if (document.querySelector("#target:enabled")) rows.push(line(keyCaps("← →"), "On the target: one node less or more"));
   rows.push(...STANDING.map(([key, says]) => line(keyCaps(key), says)));
   sheet.querySelector("[data-keys-list]").replaceChildren(...rows);

@@ -1,6 +1,7 @@
 """The timeline page: one filter for page, pieces, files and API; links that hold; nothing typed is lost."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -44,8 +45,8 @@ def cluster(pool: Pool) -> Cluster:
     return made
 
 
-def ids(html: str) -> list[int]:
-    return [int(found) for found in ROW.findall(html)]
+def ids(page: str) -> list[int]:
+    return [int(found) for found in ROW.findall(page)]
 
 
 def read(answer: HttpResponseBase) -> str:
@@ -111,6 +112,21 @@ def test_page_pieces_and_files_answer_a_filter_alike_and_chips_say_it(
         assert all(not line["message"].startswith("=") for line in lines)
         entries = json.loads(read(vic.get(f"{path}.json?{query}")))["entries"]
         assert [entry["id"] for entry in entries] == shown
+
+
+def test_an_hour_of_the_picture_is_a_link_that_keeps_the_filter_and_nothing_typed_is_lost(cluster: Cluster, vic: Client) -> None:
+    path = f"/clusters/{cluster.pk}/timeline"
+    page = vic.get(f"{path}?severity=critical&last=7d").content.decode()
+    assert "4 in the last 24 hours" in page
+    hours = [html.unescape(href) for href in re.findall(r'<a href="([^"]+)" data-hour', page)]
+    assert len(hours) in (25, 26)
+    assert sum(len(ids(vic.get(hour).content.decode())) for hour in hours) == 4
+    chosen = vic.get(hours[-2]).content.decode()
+    assert chosen.count("data-hour=") == len(hours)
+    assert re.search(r'data-hour="[^"]+" aria-current="true"', chosen)
+    assert re.search(r'type="text" step="any" name="to" value="[^"]+59:59\.999999"', chosen)  # a field for dates cannot hold it
+    assert vic.get(f"{path}/lately?severity=critical").content.decode().count("data-hour=") == len(hours)
+    assert "data-hour" not in vic.get(f"{path}?severity=none").content.decode()
 
 
 def test_the_api_reads_the_same_filter(cluster: Cluster, vic: Client) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -218,6 +219,57 @@ def test_one_instant_reads_alike_in_every_zone_and_the_zone_is_named(
         expect(clock).to_have_text(f"{at:%H:%M:%S}")
         expect(clock).to_have_attribute("title", utc)
         reader.context.close()
+
+
+NIGHT = """async () => {
+    const { stretch } = await import(new URL("bars.js", document.querySelector("script[src$='/cluster.js']").src));
+    return [22, 23, 24, 25, 26].map((hour) => stretch(Date.UTC(2026, 9, 24, hour)));
+}"""
+
+
+def test_the_last_day_counts_live_rows_once_in_every_zone_and_an_hour_opens_by_key(
+    chromium: Browser,  # noqa: F811
+    cluster: Cluster,
+    live_server: Any,
+) -> None:
+    """GSA/notifications-admin#2201: the hours of a night on which clocks are put back are 25, each once, each with its zone."""
+    now = timezone.now()
+    old = [world.an_entry(cluster, at=now - timedelta(hours=n), severity="warning" if n == 3 else "info") for n in (1, 3, 30)]
+    reader = Reader(chromium, live_server.url, cluster, timezone_id="Europe/Berlin")
+    page = reader.open()
+    says, hours = page.locator("[data-lately-says]"), page.locator("[data-hour]")
+    expect(says).to_have_text("2 in the last 24 hours")
+    news = [world.an_entry(cluster, at=now - timedelta(hours=3), severity="critical"), world.an_entry(cluster, at=now)]
+    for _ in range(2):
+        for one in (*news, old[0]):
+            one.revision += 1
+        reader.send([*news, old[0]])  # a repeat is a row that has changed, and no second one
+    expect(says).to_have_text("4 in the last 24 hours")
+    assert reader.requests == []
+    utc = timezone.now() - timedelta(hours=3)
+    title = hours.locator("title", has_text="warning")
+    expect(title).to_have_text(re.compile(rf"{utc:%H}:00 to .* UTC: 2 entries, 1 warning, 1 critical$"))
+    drawn = page.locator("[data-bar]:has(.s-crit) rect").evaluate_all("parts => parts.map((part) => part.outerHTML)")
+    page.get_by_role("button", name="Local").click()
+    expect(title).to_have_text(re.compile(rf"{utc.astimezone(ZoneInfo('Europe/Berlin')):%H}:00 to .* Europe/Berlin: 2 entries"))
+    tick = page.locator("[data-tick]").first
+    at = datetime.fromisoformat(tick.get_attribute("data-tick") or "").astimezone(ZoneInfo("Europe/Berlin"))
+    expect(tick).to_have_text(f"{at:%H:%M}")
+    assert page.evaluate(NIGHT) == [
+        f"Sun 25 Oct, {hour} Europe/Berlin"
+        for hour in ("00:00 to 01:00", "01:00 to 02:00", "02:00 to 02:00", "02:00 to 03:00", "03:00 to 04:00")
+    ]
+    assert Axe().run(page).violations_count == 0
+    page.reload()
+    expect(title).to_have_text(re.compile("Europe/Berlin: 2 entries, 1 warning, 1 critical$"))
+    assert page.locator("[data-bar]:has(.s-crit) rect").evaluate_all("parts => parts.map((part) => part.outerHTML)") == drawn
+    hours.last.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ev")).to_have_count(2)
+    assert page.locator(".spark a[aria-current=true]").count() == 1
+    reader.context.close()
 
 
 def test_runs_fold_and_open_links_find_their_row_and_the_last_look_is_marked(cluster: Cluster, reader: Reader) -> None:
