@@ -1,5 +1,8 @@
 // The chart's first picture: the same steps as Plotly's, as rects and lines in percent, so that nothing stretches and no library is
-// needed to see it. Colours are classes of the style sheet, so a change of theme needs no drawing.
+// needed to see it. Colours are classes of the style sheet, so a change of theme needs no drawing. Places are instants; only the words
+// under the axis are in the reader's zone, so a night on which clocks are changed is as long as it was.
+import { dateOf, minuteOf } from "./zone.js";
+
 const NS = "http://www.w3.org/2000/svg";
 const MOST = 400; // steps; with more the library draws
 
@@ -16,6 +19,10 @@ export const scale = (data) => { // the end of the axis and the distance of its 
   const every = Math.max(data.step, Math.ceil(Math.max(most, data.step) / data.step / 4) * data.step);
   return { every, top: every * Math.max(2, Math.ceil(most / every)) };
 };
+export const ticks = (from, to, count) => { // times under the axis, in the zone that the reader chose
+  const word = to - from > 2 * 864e5 ? dateOf : minuteOf;
+  return Array.from({ length: count + 1 }, (_, step) => from + ((to - from) * step) / count).map((at) => ({ at, word: word(at) }));
+};
 export const canSketch = (data) => data.at.length <= MOST;
 
 export const sketch = (plot, data, from, to) => {
@@ -30,12 +37,7 @@ export const sketch = (plot, data, from, to) => {
     line(gpus ? "c-grid" : "c-axis", 0, y(gpus), 1, y(gpus));
     add("text", { class: "c-text end", x: -8, y: percent(y(gpus)), dy: 4 }, String(gpus));
   }
-  const days = to - from > 2 * 864e5, count = plot.clientWidth > 560 ? 6 : 3;
-  for (let step = 0; step <= count; step += 1) {
-    const at = new Date(from + ((to - from) * step) / count);
-    const word = days ? at.toLocaleDateString("en", { timeZone: "UTC", weekday: "short", day: "2-digit" }) : at.toISOString().slice(11, 16);
-    add("text", { class: "c-text mid", x: percent(step / count), y: "100%", dy: 18 }, word);
-  }
+  for (const { at, word } of ticks(from, to, plot.clientWidth > 560 ? 6 : 3)) add("text", { class: "c-text mid", x: percent(x(at)), y: "100%", dy: 18 }, word);
   const steps = data.at.map((at, index) => ({ x: x(Date.parse(at)), has: data.allocated[index], wants: data.desired[index] }));
   steps.forEach((now, index) => {
     const end = steps[index + 1]?.x ?? 1, before = steps[index - 1];

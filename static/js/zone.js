@@ -15,19 +15,23 @@ const format = (name, locale, options) => {
 export const zoneName = () => (local ? own : "UTC");
 export const clockOf = (at) => format("clock", "en-GB", CLOCK).format(at);
 export const dayOf = (at) => format("day", "sv", { year: "numeric", month: "2-digit", day: "2-digit" }).format(at);
-export const dayTitle = (at) => {
+export const minuteOf = (at) => clockOf(at).slice(0, 5);
+export const dateOf = (at) => { // Thu 12 Nov
   const part = (name, options) => format(name, "en", options).format(at);
-  return `${part("weekday", { weekday: "short" })} ${part("date", { day: "numeric" })} ${part("month", { month: "short" })}, ${zoneName()}`;
+  return `${part("weekday", { weekday: "short" })} ${part("date", { day: "numeric" })} ${part("month", { month: "short" })}`;
 };
+export const dayTitle = (at) => `${dateOf(at)}, ${zoneName()}`;
+export const ownClock = (at) => (local ? `${clockOf(at)} ${own}` : ""); // beside the instant in UTC, where that is not what is shown
+const exact = (at) => [`${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`, ownClock(at)].filter(Boolean).join(", ");
 export const dayWord = (at) => {
   const day = dayOf(at), now = serverNow();
   return day === dayOf(now) ? "Today " : day === dayOf(now - 86400e3) ? "Yesterday " : "";
 };
 export const showClocks = (root) => {
   for (const time of root.querySelectorAll("time[data-clock]")) {
-    const at = Date.parse(time.dateTime), utc = `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+    const at = Date.parse(time.dateTime);
     put(time, clockOf(at));
-    time.title = local ? `${utc}, ${clockOf(at)} ${own}` : utc;
+    time.title = exact(at);
   }
 };
 export const showZone = () => {
@@ -48,5 +52,6 @@ export const keepZone = (changed) => {
     try { localStorage.setItem("zone", wanted); } catch { /* this page only */ }
     showZone();
     changed();
+    document.dispatchEvent(new CustomEvent("halftide:zone"));
   });
 };
