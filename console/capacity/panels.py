@@ -79,6 +79,7 @@ def _gauge(picture: Picture) -> SafeString:
         between=gauge.percent(high - low, end),
         want=gauge.percent(found.desired, end),
         gives=found.allocated > found.desired,
+        at_start=found.desired <= end * 0.04,
         at_end=found.desired >= end * 0.94,
         level_at_end=level >= end * 0.9,
         level=level,

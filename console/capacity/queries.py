@@ -105,13 +105,13 @@ def _coming(clusters: list[UUID]) -> dict[UUID, list[Coming]]:
 def _not_allocated(machine: Machine, node: Node | None) -> Coming | None:
     if node is not None and node.allocated:
         lacking = machine.gpus - node.gpus
-        return Coming(lacking, machine.asked_at, f"{node.name} joined with {node.gpus} GPUs") if lacking > 0 else None
+        return Coming(lacking, machine.asked_at, f"node {node.name} joined with {node.gpus} GPUs") if lacking > 0 else None
     if machine.first_ready_at is None:
         return Coming(machine.gpus, machine.asked_at)
     if node is None:
         return Coming(machine.gpus, machine.asked_at, f"Kubernetes shows no node of {machine.node_name}")
     if node.draining or node.ready is not True:
-        return Coming(machine.gpus, machine.asked_at, f"{node.name} is {'draining' if node.draining else 'not Ready'}")
+        return Coming(machine.gpus, machine.asked_at, f"node {node.name} is {'draining' if node.draining else 'not Ready'}")
     return Coming(machine.gpus, machine.asked_at, f"the startup script of {node.name} has not ended")
 
 

@@ -88,6 +88,7 @@ export const keepChart = (card) => {
   });
   addEventListener("halftide:theme", redraw);
   setInterval(() => { if (data && !document.hidden) redraw(); }, 30000);
+  new ResizeObserver(soon).observe(plot);
   new IntersectionObserver((seen, observer) => {
     if (!seen.some((one) => one.isIntersecting)) return;
     observer.disconnect();

@@ -21,6 +21,7 @@ export const preview = (panel, want) => {
   find("wait").classList.toggle("give", want < now.allocated);
   find("mark").setAttribute("x", percent(shown, now.end));
   find("mark").classList.toggle("at-end", shown >= now.end * 0.94);
+  find("mark").classList.toggle("at-start", shown <= now.end * 0.04);
   const level = find("level");
   level.toggleAttribute("hidden", Math.abs(shown - level.dataset.level) < 0.15 * now.end || +level.dataset.level === 0);
   for (const number of panel.querySelectorAll("[data-want]")) number.textContent = want;

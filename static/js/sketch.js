@@ -37,7 +37,10 @@ export const sketch = (plot, data, from, to) => {
     line(gpus ? "c-grid" : "c-axis", 0, y(gpus), 1, y(gpus));
     add("text", { class: "c-text end", x: -8, y: percent(y(gpus)), dy: 4 }, String(gpus));
   }
-  for (const { at, word } of ticks(from, to, plot.clientWidth > 560 ? 6 : 3)) add("text", { class: "c-text mid", x: percent(x(at)), y: "100%", dy: 18 }, word);
+  const wide = plot.clientWidth > 560;
+  for (const { at, word } of ticks(from, to, wide ? 6 : 3)) {
+    add("text", { class: `c-text ${at === to && !wide ? "end" : "mid"}`, x: percent(x(at)), y: "100%", dy: 18 }, word);
+  }
   const steps = data.at.map((at, index) => ({ x: x(Date.parse(at)), has: data.allocated[index], wants: data.desired[index] }));
   steps.forEach((now, index) => {
     const end = steps[index + 1]?.x ?? 1, before = steps[index - 1];
@@ -59,7 +62,7 @@ export const sketch = (plot, data, from, to) => {
   end("", now.wants, same ? "as desired" : "desired", 4);
   if (!same) end("tide", now.has, "allocated", close ? (now.has < now.wants ? 16 : -8) : 4);
   const frame = document.createElement("div");
-  frame.className = plot.clientWidth > 560 ? "chart" : "chart plain";
+  frame.className = wide ? "chart" : "chart plain";
   frame.append(svg);
   plot.replaceChildren(frame);
 };

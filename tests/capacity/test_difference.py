@@ -32,10 +32,10 @@ def test_it_adds_up_whatever_the_rows_say(
 
 
 def test_each_part_is_named_with_its_age() -> None:
-    coming = [Coming(8, NOON), Coming(8, LATER), Coming(8, NOON, "gpu-1 is not Ready")]
+    coming = [Coming(8, NOON), Coming(8, LATER), Coming(8, NOON, "node gpu-1 is not Ready")]
     said = difference_of(64, 8, coming, Waiting(16, NOON, LATER), "")
     assert (said.joining, said.joining_since) == (16, NOON)
-    assert (said.blocked, said.blocked_why) == (8, "Gpu-1 is not Ready.")
+    assert (said.blocked, said.blocked_why) == (8, "Node gpu-1 is not Ready.")
     assert (said.waiting, said.waiting_since, said.next_try_at) == (16, NOON, LATER)
     assert said.held_by_pace == 16
 
@@ -53,5 +53,5 @@ def test_more_than_was_asked_for_is_said_as_leaving() -> None:
 
 
 def test_a_thousand_reasons_are_three_and_a_number() -> None:
-    said = difference_of(8000, 0, [Coming(8, NOON, f"gpu-{number} is not Ready") for number in range(1000)], None, "")
-    assert said.blocked_why == "Gpu-0 is not Ready; gpu-1 is not Ready; gpu-2 is not Ready; and 997 more."
+    said = difference_of(8000, 0, [Coming(8, NOON, f"node gpu-{number} is not Ready") for number in range(1000)], None, "")
+    assert said.blocked_why == "Node gpu-0 is not Ready; node gpu-1 is not Ready; node gpu-2 is not Ready; and 997 more."

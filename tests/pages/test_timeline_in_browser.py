@@ -221,6 +221,25 @@ def test_one_instant_reads_alike_in_every_zone_and_the_zone_is_named(
         reader.context.close()
 
 
+def test_the_longest_names_and_messages_make_no_page_scroll_sideways(cluster: Cluster, reader: Reader) -> None:
+    """A name as long as Kubernetes lets it be, in one word and in many, a name that is markup, an actor and a reason without end."""
+    cluster.name = "a-very-long-name-" * 3
+    cluster.save()
+    for name in (("a-very-long-name-" * 18)[:253], "w" * 253, world.HOSTILE):
+        node = world.a_node(cluster, name, ready=name.startswith("a"))
+        drain = world.a_drain(node, name="p" * 60)
+        world.an_entry(cluster, f"{name} goes back", subject_name=name, node_name=name, drain_id=drain.pk, severity="warning")
+    for kind in ("person", "key"):
+        world.an_entry(cluster, "x" * 300, reason="R" * 128, severity="critical", actor_kind=kind, actor_name="n" * 200)
+    page = reader.open()
+    for width in (1200, 375):
+        page.set_viewport_size({"width": width, "height": 800})
+        for tab in ("", "/nodes", "/timeline"):
+            page.goto(f"/clusters/{cluster.pk}{tab}")
+            expect(page.locator("h1")).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
+
+
 NIGHT = """async () => {
     const load = (name) => import(new URL(name, document.querySelector("script[src$='/cluster.js']").src));
     const [{ stretch }, { ticks }] = [await load("bars.js"), await load("sketch.js")];
