@@ -222,7 +222,7 @@ def test_one_instant_reads_alike_in_every_zone_and_the_zone_is_named(
 
 
 def test_the_longest_names_and_messages_make_no_page_scroll_sideways(cluster: Cluster, reader: Reader) -> None:
-    """Names as long as Kubernetes lets them be, in one word and in many, one that is markup; an actor and a reason without end."""
+    """Names as long as Kubernetes lets them be, in one word and in many, one that is markup; actors and reasons without end."""
     cluster.name = "a-very-long-name-" * 3
     cluster.save()
     for name in (("a-very-long-name-" * 18)[:253], "w" * 253, world.HOSTILE):
