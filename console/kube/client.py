@@ -53,6 +53,11 @@ class Kube(Api):
                 return Listing(kind, listing.resource_version, items, broken)
             asked["continue"] = more
 
+    async def newest(self, kind: Kind) -> str:
+        """The version that the API is at now, by a list of one object."""
+        raw = await self.ask_json("GET", path(kind), params={"limit": "1"})
+        return _page(kind, raw, self.now())[0].resource_version
+
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Shape:
         """One object. Raises NotFound."""
         return parse.shape(kind, await self.ask_json("GET", path(kind, namespace, name)), self.now())

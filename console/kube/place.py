@@ -30,13 +30,15 @@ _STOOD = timedelta(seconds=15)
 class Place:
     """Where one follower is in the history of its kind, and how well it goes.
 
-    `version` is what the next watch continues from (None: list first); `highest` the latest that was ever seen.
+    `version` is what the next watch continues from (None: list first); `highest` the latest that was ever seen. `doubted`: the
+    next step is to ask whether the API's history is still ours.
     """
 
     version: str | None
     highest: str | None
     failures: int = 0
     trouble_since: datetime | None = None
+    doubted: bool = False
     _opened: datetime | None = field(default=None)
     _told: datetime | None = field(default=None)
 
@@ -71,11 +73,17 @@ class Place:
         """The server ended a watch in good order.
 
         A `quiet` one sent not even a bookmark. Its history may not be ours any more (asked for a version from before a restore,
-        Kubernetes waits in silence instead of refusing), so the next step is a list.
+        Kubernetes waits in silence instead of refusing). But a busy server also comes too late with its bookmark, and then a
+        list would be all objects of a large cluster for nothing.
         """
         self.failures = 0
         self.trouble_since = None
-        if quiet:
+        self.doubted = quiet
+
+    def compared(self, newest: str) -> None:
+        """The API is at `newest` now. Where that is before our version, or no number, the next step is a list."""
+        self.doubted = False
+        if not newest.isdecimal() or _older(newest, self.version):
             self.version = None
 
     def opened(self, now: datetime) -> None:

@@ -96,6 +96,8 @@ async def follow(
     place = Place(version=since, highest=since)
     while True:
         try:
+            if place.doubted:
+                place.compared(await kube.newest(kind))
             if place.version is None:
                 listing = await kube.list(kind, labels=labels, fields=fields)
                 place.listed(listing)

@@ -181,7 +181,7 @@ async def test_a_list_older_than_what_was_seen_is_refused(server: Faulty, kube: 
     assert len(of(Listed, came)) == 1
 
 
-async def test_a_whole_watch_without_even_a_bookmark_leads_to_a_list(server: Faulty, kube: Kube, clock: Clock) -> None:
+async def test_a_whole_watch_without_even_a_bookmark_is_doubted(server: Faulty, kube: Kube, clock: Clock) -> None:
     """After a restore Kubernetes waits in silence for a version that it has not reached yet; only a list shows that."""
 
     def quiet(_: object) -> Stream:
@@ -192,6 +192,21 @@ async def test_a_whole_watch_without_even_a_bookmark_leads_to_a_list(server: Fau
     server.on("WATCH", NODES, quiet)
     came = await until(kube, clock, lambda came: of(Failed, came))
     assert isinstance(of(Failed, came)[0].error, Stale)
+
+
+async def test_a_doubt_costs_one_object_and_no_list_where_history_is_still_ours(server: Faulty, kube: Kube, clock: Clock) -> None:
+    """HolmesGPT/holmesgpt#2438: a busy server sends its bookmark too late, and 15,000 quiet pods were listed twice a minute."""
+
+    def quiet(_: object) -> Stream:
+        clock.now += timedelta(seconds=25)
+        return Stream()
+
+    server.on("GET", NODES, Reply(listing(node("a"), version=500)), Reply(listing(node("a"), more="t1", version=900)))
+    server.on("WATCH", NODES, quiet, quiet, Stream((change("MODIFIED", node("a", 901)),), "silence"))
+    came = await until(kube, clock, lambda came: of(Change, came))
+    assert (len(of(Listed, came)), of(Failed, came)) == (1, [])
+    asked = [(request.query.get("limit"), request.query.get("resourceVersion")) for request in server.requests]
+    assert asked == [("500", None), (None, "500"), ("1", None), (None, "500"), ("1", None), (None, "500")]
 
 
 async def test_trouble_is_told_with_its_beginning_and_ends_with_the_first_sign_of_life(
