@@ -81,13 +81,15 @@ def ask(cluster_id: UUID, kinds: Sequence[Kind]) -> None:
 
 def stale(now: datetime, among: Sequence[UUID] | None = None) -> list[UUID]:
     """Clusters that need a list: nobody watches them, or their watch has not proved anything for a while and says no reason.
+    One that has just come has as long for its first: nobody need ask for a large list while it is being read.
 
     With a look each 20 s, what a dead watch did not hear is in the console after 40 s and the time of a run; after a watch that
     holds its lease and hears nothing, after 65 s.
     """
     live = Lease.objects.filter(until__gt=Now())
     watched = Q(pk__in=live.filter(kind=WATCH).values("object_id"))
-    well = watched & (Q(proved_to__gte=now - FRESH) | Q(unreachable_since__isnull=False))
+    recent = Q(proved_to__gte=now - FRESH) | Q(proved_to=None, created_at__gte=now - FRESH)
+    well = watched & (recent | Q(unreachable_since__isnull=False))
     running = Q(pk__in=live.filter(kind=RELIST).values("object_id"))
     found = Cluster.objects.filter(kubeconfig__isnull=False).exclude(well).exclude(running)
     return list((found if among is None else found.filter(pk__in=among)).order_by("proved_to").values_list("pk", flat=True))

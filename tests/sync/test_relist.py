@@ -94,6 +94,17 @@ def test_a_watch_that_proves_nothing_is_helped(there: Cluster, asked: list[Any])
     assert len(asked) == 1
 
 
+def test_a_cluster_that_has_just_come_is_left_to_its_watch(there: Cluster, asked: list[Any]) -> None:
+    """HolmesGPT/holmesgpt#2438: nobody lists a huge cluster a second time while it is listed the first time."""
+    leases.take("watch", there.pk, "watcher")
+    Cluster.objects.update(created_at=timezone.now() - timedelta(seconds=30))
+    tasks.relist_all()
+    assert asked == []
+    Cluster.objects.update(created_at=timezone.now() - timedelta(seconds=50))
+    tasks.relist_all()
+    assert len(asked) == 1
+
+
 def test_a_watch_that_says_why_it_proves_nothing_is_believed(there: Cluster, asked: list[Any]) -> None:
     """An API that is down must not fill the slow queue with time-outs."""
     leases.take("watch", there.pk, "watcher")
