@@ -1,8 +1,10 @@
-"""What a large cluster costs a real API server and us: counted in requests, revisions and rows.
+"""What a large cluster costs a real API server and us: counted in requests, revisions, rows and bytes.
 
 With a thousand nodes and ten pods each it is the same arithmetic (`make bench` measures those); here it has to be quick.
 """
 
+import asyncio
+import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from console.clusters import secrets
 from console.clusters.models import Node, Pod
+from console.kube.client import Kube
 from console.sync import tasks
 from console.timeline.models import Entry, Stream
 from tests.controlplane.plane import Json
@@ -24,6 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TOTAL = 1
 NODES, PODS = 520, 1040
 PAGE = 500  # objects in one answer
+NOTE = 4096  # bytes of an annotation on each pod, as what deploys them leaves it
 MARK = "test.halftide.io/large"
 KINDS = ("nodes", "pods", "events")
 
@@ -62,7 +67,7 @@ def large(fleet: Fleet) -> Iterator[None]:
         heartbeat(fleet, number, 0)
 
     def a_pod(number: int) -> None:
-        about = {"name": f"large-{number:04}", "labels": {MARK: "yes"}}
+        about = {"name": f"large-{number:04}", "labels": {MARK: "yes"}, "annotations": {"example.com/deployed": "x" * NOTE}}
         body = {"metadata": about, "spec": pod(nodeName=name(number % NODES))}
         fleet.ask("POST", "/api/v1/namespaces/{ns}/pods", body)
 
@@ -106,12 +111,32 @@ def only_told(fleet: Fleet, before: int) -> bool:
     return revision(fleet) - before == rows.count()
 
 
+def held(fleet: Fleet, page: int) -> tuple[int, int]:
+    """Of a list of all pods: the bytes that are kept of it, and how many more there were at most while it came in."""
+
+    async def listed() -> tuple[int, int]:
+        async with Kube(secrets.connection(fleet.cluster)) as kube:
+            await kube.version()  # what a connection needs is there before anything is counted
+            tracemalloc.start()
+            try:
+                listing = await kube.list("pods", page=page)
+                assert len(listing.items) >= PODS
+                kept, most = tracemalloc.get_traced_memory()
+                return kept, most - kept
+            finally:
+                tracemalloc.stop()
+
+    return asyncio.run(listed())
+
+
 def lists(asked: list[Any]) -> dict[str, int]:
     return {kind: sum(one.verb == "list" and one.resource == kind for one in asked) for kind in KINDS}
 
 
 def test_a_large_cluster_is_listed_in_pages_and_its_heartbeats_cost_nothing(fleet: Fleet) -> None:
-    """kubernetes/kubernetes#29772, HolmesGPT/holmesgpt#2438: a beat is no row and no frame, a list is asked for in pages."""
+    """kubernetes/kubernetes#29772: a beat is no row and no frame. HolmesGPT/holmesgpt#2438, skypilot-org/skypilot PR#7469: a list
+    is asked for in pages, each of which is let go before the next, and of an object nothing is kept that nobody reads.
+    """
     account = fleet.account.user
     fleet.watching.stop()
     with large(fleet):
@@ -144,3 +169,7 @@ def test_a_large_cluster_is_listed_in_pages_and_its_heartbeats_cost_nothing(flee
         found = lists(again.asked(account))
         assert (found["nodes"], found["pods"]) == (pages["nodes"], pages["pods"])
         eventually(lambda: only_told(fleet, before))
+
+        (kept, passing), (_, whole) = held(fleet, PODS // 10), held(fleet, 10 * PODS)
+        assert kept < PODS * NOTE  # less than the annotations alone
+        assert passing < whole / 4
