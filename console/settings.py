@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from wsgiref.headers import Headers
 
 import plotly
+from kombu.entity import Queue
 from psycopg.conninfo import conninfo_to_dict
 
 from console import env
@@ -41,7 +42,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_ace",
     "django_htmx",
-    "ninja",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
@@ -136,6 +136,7 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_TIME_LIMIT = 20  # seconds; long work is cut into steps that fit (DESIGN 4)
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2  # seconds a stopping worker gives to running tasks; what is cut off is delivered again
+CELERY_TASK_QUEUES = [Queue("drains"), Queue("urgent"), Queue("default"), Queue("bulk")]
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # workers log as everything else does
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -1,10 +1,13 @@
 """The queue carries hints: what is delivered late, twice or never does no harm, and no task can outlive its delivery."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from django.conf import settings
 
+from console import beat
 from console.capacity.enqueue import QUEUES
 from console.celery import app
 from console.env import ROOT
@@ -32,7 +35,7 @@ def test_a_task_is_delivered_again_when_its_worker_dies() -> None:
 def test_what_the_beat_adds_expires_before_it_can_pile_up() -> None:
     """A run slower than its period, or a night without workers, leaves thousands of stale runs (paperless-ngx/paperless-ngx#2604,
     celery/celery#3153)."""
-    for entry in app.conf.beat_schedule.values():
+    for entry in beat.app.conf.beat_schedule.values():
         assert entry["options"]["expires"] <= 2 * entry["schedule"]
 
 
@@ -51,5 +54,22 @@ def test_a_drain_never_waits_behind_bulk_work() -> None:
         if "-Q" in process.command
     }
     assert served["worker-urgent"] & served["worker"] == set()
-    assert {app.conf.beat_schedule["sweep"]["options"]["queue"], QUEUES["capacity.drive_drains"]} <= served["worker-urgent"]
-    assert app.conf.beat_schedule["relist"]["options"]["queue"] in served["worker"]
+    assert {beat.app.conf.beat_schedule["sweep"]["options"]["queue"], QUEUES["capacity.drive_drains"]} <= served["worker-urgent"]
+    assert beat.app.conf.beat_schedule["relist"]["options"]["queue"] in served["worker"]
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that a new process has after this."""
+    command = [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_the_beat_loads_no_task_and_no_model() -> None:
+    assert loaded("from console.beat import app; app.loader.init_worker()") & {"console.capacity", "django.db.models"} == set()
+
+
+def test_a_worker_loads_no_page_and_no_route() -> None:
+    """Each of its children would hold them too."""
+    found = loaded("from console.celery import app; app.loader.init_worker()")
+    assert "console.capacity.tasks" in found
+    assert found & {"console.urls", "console.api.framework", "ninja", "pydantic"} == set()

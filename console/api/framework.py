@@ -6,6 +6,7 @@ The client's addresses are at the root and carry their version each, so the API 
 import json
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.http import HttpRequest
 from ninja import NinjaAPI
 from ninja.errors import ValidationError, ValidationErrorContext
@@ -37,7 +38,8 @@ def _no_number(name: str) -> NoReturn:
 class Documents(Swagger):
     """The library's page with a language, a title and our icon. Its script and styles are static files of ours."""
 
-    template = "api/docs.html"
+    # What it shows where the library is no installed application.
+    template_cdn = str(settings.BASE_DIR / "templates" / "api" / "docs.html")
 
 
 class HalftideAPI(NinjaAPI):

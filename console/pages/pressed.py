@@ -1,4 +1,4 @@
-"""Our static files, htmx and what is used of Ace beside a compressed copy of each, made once for each version of them.
+"""Static files: ours, htmx, what is used of Ace and Swagger UI; a compressed copy beside each, made once for each version.
 
 The static file server sends a compressed copy where one stands beside the file. They are made in the state folder and not
 committed, as Plotly's are (`plotly.py`), which has a finder of its own because its style sheet is made too.
@@ -14,6 +14,7 @@ from typing import Any
 
 import django_ace
 import django_htmx
+import ninja
 from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
 from django.contrib.staticfiles.utils import get_files
@@ -23,7 +24,13 @@ LEAST = 256  # bytes; what is smaller does not get smaller
 SOURCES = (*settings.STATICFILES_DIRS, Path(django_htmx.__file__).parent / "static")
 ACE = Path(django_ace.__file__).parent / "static"
 OF_ACE = ("ace.js", "mode-sh.js", "css/ace.css")  # of its 660 files those that a page asks for
-PIECES = {f"django_ace/ace/{name}": ACE / "django_ace" / "ace" / name for name in OF_ACE}
+NINJA = Path(ninja.__file__).parent / "static"
+OF_NINJA = ("swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-init.js")
+PIECES = {
+    **{f"django_ace/ace/{name}": ACE / "django_ace" / "ace" / name for name in OF_ACE},
+    # Not an installed application: each process would load it, and with it pydantic, to find three files that one of them serves.
+    **{f"ninja/{name}": NINJA / "ninja" / name for name in OF_NINJA},
+}
 
 
 def make(sources: Iterable[Path], folder: Path, pieces: Mapping[str, Path]) -> None:
@@ -47,7 +54,7 @@ class PressedFinder(BaseFinder):
     """Stands before the other finders, which would find the same files without their copies."""
 
     def __init__(self) -> None:
-        folder = settings.STATE_DIR / "made" / f"static-{settings.STATIC_VERSION}"
+        folder = settings.STATE_DIR / "made" / f"pressed-{settings.STATIC_VERSION}"
         if not folder.exists():
             make(SOURCES, folder, PIECES)
         self.storage = FileSystemStorage(location=folder)

@@ -52,7 +52,7 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
         Process("simulator", CONSOLE, ["-m", "console.simulator"]),
         # The feed and the requests keep their connections; a frame is text that is sent once to each socket, not compressed anew.
         Process(
-            "web", CONSOLE, [*_asgi("console.asgi:application", port), "--ws-per-message-deflate", "false"],
+            "web", CONSOLE, [*_asgi("console.web:application", port), "--ws-per-message-deflate", "false"],
             environment={"HALFTIDE_DB_POOL": "8"},
         ),
         Process(
@@ -62,7 +62,7 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
         Process("worker-urgent", CONSOLE, _worker("urgent", "drains,urgent", 4), environment=SOFT_STOP),
         Process("worker", CONSOLE, _worker("default", "default,bulk", 2), environment=SOFT_STOP),
         # No pid file: beat trusts a stale one. A doubled beat costs nothing, since sweeps take rows with SKIP LOCKED.
-        Process("beat", CONSOLE, ["-m", "celery", "-A", "console", "beat", "--pidfile=", "-s", beat_state]),
+        Process("beat", CONSOLE, ["-m", "celery", "-A", "console.beat", "beat", "--pidfile=", "-s", beat_state]),
         Process("watch", CONSOLE, ["-m", "manage", "watch"]),
     ]  # fmt: skip
 

@@ -1,8 +1,8 @@
 """`make up`: from nothing to a page that answers, one line a step, until Ctrl-C.
 
-The order is what makes it quick: the simulator boots its machines while the database migrates, the page is started as
-soon as its tables stand, and the workers come while it loads. Everything that can be refused is refused before the
-first process runs.
+The order is what makes it quick: the page's process loads while its tables are made, and listens once they stand
+(`console.web`); nobody needs the workers before there is a page. Everything that can be refused is refused before the first
+process runs.
 """
 
 import http.client
@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -29,7 +29,6 @@ from console.runner.supervise import Status, Supervisor
 
 VENV = ROOT / ".venv"
 PAGE_SECONDS = 60.0
-MIGRATED = "migrated"  # what `demo --migrate` says once the tables stand
 
 # What ends a `kill -9` in a line on the terminal rather than in silence; supervisord itself acts within one second.
 WATCH_SECONDS = 1.0
@@ -113,26 +112,27 @@ def start(supervisor: Supervisor, servers: Servers, chosen: plan.Plan, environme
     rest = {p.name: p for p in console_processes(chosen.state, chosen.port, chosen.idp_port)}
     with step("Supervisor"):
         supervisor.start([*servers.processes, *rest.values()], environment, lock)
-        for process in (*servers.processes, rest.pop("simulator")):
+        for process in (*servers.processes, rest.pop("web")):
             supervisor.begin(process)
     with step("Databases"):
         begin(environment, ["-m", "console.runner.databases", servers.database, servers.idp_database]).end()
     idp = {**environment, "DJANGO_SETTINGS_MODULE": "console.idp.settings"}
-    with step("Migrations"):
+    with step("Tables, demo"):
         # One process each for tables and what is in them: starting another costs as much as either.
         demo = begin(environment, ["-m", "django", "demo", "--migrate"])
         seed = begin(idp, ["-m", "django", "seed_idp", "--migrate"])
-        demo.read_until(MIGRATED)
-    write_private(chosen.state / "runtime.env", public(environment))
-    supervisor.begin(rest.pop("web"))
-    with step("Demo"):
-        # The provider reads its key as it starts, so it waits for the seed.
         demo.end()
         seed.end()
+    write_private(chosen.state / "runtime.env", public(environment))
+    for name in ("idp", "simulator"):  # the provider reads its key as it starts, so it waits for the seed
+        supervisor.begin(rest.pop(name))
+    with step("Page"):
+        await_answer(supervisor, chosen.address, "The page", chosen.state / "log" / "web.log")
+    with step("Sign-in"):
+        provider = f"http://127.0.0.1:{chosen.idp_port}"
+        await_answer(supervisor, provider, "The identity provider", chosen.state / "log" / "idp.log")
     for process in rest.values():
         supervisor.begin(process)
-    with step("Page"):
-        await_page(supervisor, chosen)
 
 
 def public(environment: Mapping[str, str]) -> dict[str, str]:
@@ -142,35 +142,20 @@ def public(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the virtual environment that runs beside us, and what it said so far."""
+    """A command of the virtual environment that runs beside us."""
 
     arguments: list[str]
     process: subprocess.Popen[str]
-    said: list[str] = field(default_factory=list)
-
-    def read_until(self, wanted: str) -> None:
-        """Until it says this line. One that ends before stops the start, as in `end`."""
-        if not self._hears(wanted):
-            self.end()
 
     def end(self) -> None:
         """Wait for its end; one that failed stops the start, with what it said last."""
-        self._hears(None)
-        if self.process.wait() != 0:
-            raise RunnerError(f"`{' '.join(self.arguments)}` failed:\n{''.join(self.said).strip()[-2000:]}")
-
-    def _hears(self, wanted: str | None) -> bool:
-        """Whether it says this line before it ends."""
-        assert self.process.stdout is not None
         try:
-            for line in self.process.stdout:
-                self.said.append(line)
-                if line.strip() == wanted:
-                    return True
+            said, _ = self.process.communicate()
         except BaseException:
             self.process.kill()
             raise
-        return False
+        if self.process.returncode != 0:
+            raise RunnerError(f"`{' '.join(self.arguments)}` failed:\n{said.strip()[-2000:]}")
 
 
 def begin(environment: Mapping[str, str], arguments: list[str]) -> Command:
@@ -182,20 +167,20 @@ def begin(environment: Mapping[str, str], arguments: list[str]) -> Command:
     return Command(arguments, process)
 
 
-def await_page(supervisor: Supervisor, chosen: plan.Plan) -> None:
-    """Wait until the page answers; anything but a server error is an answer."""
+def await_answer(supervisor: Supervisor, address: str, what: str, log: Path) -> None:
+    """Wait until an address answers; anything but a server error is an answer."""
     deadline = time.monotonic() + PAGE_SECONDS
     while time.monotonic() < deadline and supervisor.alive():
         try:
-            with urllib.request.urlopen(chosen.address, timeout=PAGE_SECONDS):
+            with urllib.request.urlopen(address, timeout=PAGE_SECONDS):
                 return
         except urllib.error.HTTPError as error:
             if error.code < 500:
                 return
-            raise RunnerError(f"The page answers with an error ({error.code}): see {chosen.state / 'log' / 'web.log'}.") from None
+            raise RunnerError(f"{what} answers with an error ({error.code}): see {log}.") from None
         except OSError:
             time.sleep(0.05)
-    raise RunnerError(f"The page does not answer: see {chosen.state / 'log' / 'web.log'}.")
+    raise RunnerError(f"{what} does not answer: see {log}.")
 
 
 def watch(supervisor: Supervisor) -> None:

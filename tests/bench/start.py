@@ -42,6 +42,6 @@ def memory(here: Installation) -> dict[str, float]:
 
 
 def _name(command: str) -> str:
-    known = ("console.simulator", "console.idp", "console.asgi", "-n urgent", "-n default", "beat", "manage watch", "supervisord",
+    known = ("console.simulator", "console.idp", "console.web", "-n urgent", "-n default", "beat", "manage watch", "supervisord",
              "console.runner up", "postgres", "redis")  # fmt: skip
     return next((name for name in known if name in command), command[:40])

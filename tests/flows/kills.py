@@ -147,18 +147,18 @@ DEATHS = (
     (Victim("worker-urgent (both), restarted", "-n urgent", only_the_parents, others_run, URGENT, signal.SIGTERM),),
     (Victim("PostgreSQL, restarted", "bin/postgres", the_first, database_answers, by=signal.SIGINT),),
     (
-        Victim("web", "console.asgi", everything, page_answers, bystander=True),
+        Victim("web", "console.web", everything, page_answers, bystander=True),
         Victim("worker", "-n default", everything, others_run, ("worker.log",), bystander=True),
-        Victim("beat (both)", "celery -A console beat", everything, others_run, bystander=True),
+        Victim("beat (both)", "celery -A console.beat", everything, others_run, bystander=True),
     ),
 )
 MORE_RESTARTS = (
     (
-        Victim("web, restarted", "console.asgi", everything, page_answers, by=signal.SIGTERM, bystander=True),
+        Victim("web, restarted", "console.web", everything, page_answers, by=signal.SIGTERM, bystander=True),
         Victim(
             "worker, restarted", "-n default", only_the_parents, others_run, ("worker.log",), by=signal.SIGTERM, bystander=True
         ),
-        Victim("beat (both), restarted", "celery -A console beat", everything, others_run, by=signal.SIGTERM, bystander=True),
+        Victim("beat (both), restarted", "celery -A console.beat", everything, others_run, by=signal.SIGTERM, bystander=True),
     ),
     (Victim("watch, restarted", "-m manage watch", everything, others_run, by=signal.SIGTERM),),
     (Victim("simulator, restarted", "-m console.simulator", everything, simulator_answers, by=signal.SIGTERM),),

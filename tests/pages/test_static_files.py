@@ -15,10 +15,12 @@ from console.pages import pressed
 from console.pages.shipped import version_of
 
 # The distributions behind the apps that bring static files.
-DISTRIBUTIONS = {"allauth": "django-allauth", "django_ace": "django-ace", "django_htmx": "django-htmx", "ninja": "django-ninja"}
+DISTRIBUTIONS = {"allauth": "django-allauth", "django_ace": "django-ace", "django_htmx": "django-htmx"}
 
 
-@pytest.mark.parametrize("name", ["css/halftide.css", "js/live.js", "django_htmx/htmx-2.min.js", "django_ace/ace/ace.js"])
+@pytest.mark.parametrize(
+    "name", ["css/halftide.css", "js/live.js", "django_htmx/htmx-2.min.js", "django_ace/ace/ace.js", "ninja/swagger-ui.css"]
+)
 def test_a_file_comes_compressed_and_is_kept_for_ever(client: Client, name: str) -> None:
     answer = client.get(static(name), headers={"Accept-Encoding": "gzip, br"})
     assert answer.headers["Content-Encoding"] == "gzip"
@@ -40,7 +42,7 @@ def test_the_name_changes_with_any_file_and_with_any_package_that_brings_some(tm
 
 def test_every_package_that_brings_static_files_counts_in_the_name() -> None:
     with_files = {name.partition(".")[0] for name in AppDirectoriesFinder().storages}
-    assert {DISTRIBUTIONS[name] for name in with_files} | {"plotly"} == set(settings.STATIC_PACKAGES)
+    assert {DISTRIBUTIONS[name] for name in with_files} | {"plotly", "django-ninja"} == set(settings.STATIC_PACKAGES)
 
 
 def test_modules_and_style_sheets_name_each_other_relatively() -> None:

@@ -39,7 +39,7 @@ def test_a_command_beside_it_finds_database_and_queue_by_itself(installation: In
     assert redis == runtime["REDIS_URL"]
 
 
-@pytest.mark.parametrize("part", ["console.asgi", "-n urgent", "beat", "redis-server", "bin/postgres"])
+@pytest.mark.parametrize("part", ["console.web", "-n urgent", "console.beat", "redis-server", "bin/postgres"])
 def test_a_killed_process_is_back_within_two_seconds(installation: Installation, part: str) -> None:
     killed = installation.pid(part)
     assert killed is not None
