@@ -1,6 +1,7 @@
 """Takes the pictures in this folder of a running `make up`: `.venv/bin/python docs/pictures/take.py [ADDRESS]`.
 
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
+The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some of its nodes set in other states.
 At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urljoin
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -50,6 +52,15 @@ def stage(page: Page) -> None:
     page.get_by_label("GPUs", exact=True).fill("16")
     page.get_by_role("button", name="Reclaim now").click()
     page.locator(".live .verdicts tbody tr").first.wait_for(timeout=60_000)
+
+
+def an_hour(page: Page, cluster: str) -> str:
+    """The address of an earlier hour, by its bar: the one before this, where the demo has run that long, else this one."""
+    page.goto(f"{cluster}/timeline")
+    for hour in (page.locator("[data-hour]").nth(-2), page.locator("[data-hour]").last):
+        if ": 0 entries" not in (hour.locator("title").text_content() or ""):
+            break
+    return urljoin(ADDRESS, hour.get_attribute("href") or "")
 
 
 def timed_out(page: Page, cluster: str) -> None:
@@ -99,6 +110,7 @@ def main() -> None:
             "planner": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=159&slower=10.89",
             "planner-no": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=14.6&step=90",
             "timeline": f"{cluster}/timeline",
+            "timeline-hour": an_hour(page, cluster),
             "timeline-filtered": f"{cluster}/timeline?severity=warning&class=preemptible&last=24h",
             "timeline-empty": f"{cluster}/timeline?q=nothing+like+this",
             "timeline-error": f"{cluster}/timeline?from=tomorrow",

@@ -45,7 +45,7 @@ export const draw = (plot, data, from, to) => {
   if (ends.length === 2 && close) ends[1].yshift = data.allocated[last] < data.desired[last] ? -12 : 12;
   const wide = plot.clientWidth > 560, times = ticks(from, to, wide ? 6 : 3);
   window.Plotly.react(plot, traces, {
-    height: 220, margin: { l: 44, r: wide ? 92 : 16, t: 14, b: 28 }, showlegend: false, hovermode: "x unified", font, dragmode: false,
+    height: 220, margin: { l: 44, r: wide ? 104 : 16, t: 14, b: 28 }, showlegend: false, hovermode: "x unified", font, dragmode: false,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", annotations: wide ? ends : [],
     hoverlabel: { bgcolor: surface, bordercolor: line, font: { ...font, color: ink } },
     xaxis: { range: [from, to].map((at) => new Date(at).toISOString()), type: "date", showgrid: false, linecolor: line, fixedrange: true,
