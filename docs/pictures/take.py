@@ -1,7 +1,7 @@
 """Takes the pictures in this folder of a running `make up`: `.venv/bin/python docs/pictures/take.py [ADDRESS]`.
 
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
-The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some of its nodes set in other states.
+The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some set to other states.
 At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
