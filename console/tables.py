@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 
-LOOK_EVERY = 0.1  # seconds
+LOOK_EVERY = 0.25  # seconds; each look is a connection, beside a migration that wants the processor
 
 log = logging.getLogger(__name__)
 
