@@ -12,13 +12,15 @@ from urllib.parse import urlsplit
 
 Call = tuple[str, str, Any]  # method, path, body
 
+_KINDS = {"PATCH": "application/merge-patch+json"}
+
 
 @dataclass(frozen=True)
 class Bare:
     """One API server by its address with its path prefix; where it speaks https, with whom to trust and a token."""
 
     address: str
-    authority: Path | None = None
+    authority: Path | str | None = None
     token: str = ""
 
     async def send(self, calls: Iterable[Call], connections: int = 64) -> list[int]:
@@ -75,7 +77,7 @@ class Bare:
         content = b"" if body is None else json.dumps(body).encode()
         head = (
             f"{method} {urlsplit(self.address).path}{path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nUser-Agent: bare\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+            f"Content-Type: {_KINDS.get(method, 'application/json')}\r\nContent-Length: {len(content)}\r\n"
         )
         if self.token:
             head += f"Authorization: Bearer {self.token}\r\n"
@@ -85,6 +87,10 @@ class Bare:
 
 async def _answer(reader: asyncio.StreamReader) -> int:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-    length = int(head.partition("content-length:")[2].partition("\r\n")[0])
-    await reader.readexactly(length)
+    if "transfer-encoding: chunked" in head:
+        while size := int(await reader.readline(), 16):
+            await reader.readexactly(size + 2)
+        await reader.readline()
+    else:
+        await reader.readexactly(int(head.partition("content-length:")[2].partition("\r\n")[0]))
     return int(head.split(" ", 2)[1])

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from tests.bench import drains, ledger, live, page, queues, supply
+import console.celery  # noqa: F401  (so that what sections ask for goes to the queue of the settings)
+from tests.bench import drains, large, ledger, live, page, queues, supply
 from tests.bench.report import Book
 from tests.installation import Installation
 
@@ -15,5 +16,6 @@ SECTIONS: dict[str, Callable[[Installation, Book], None]] = {
     "queues": queues.run,
     "wide": drains.at_once,
     "rate": drains.rate,
+    "large": large.run,
     "ledger": ledger.run,  # last: what it leaves behind is large
 }
