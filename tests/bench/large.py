@@ -43,7 +43,7 @@ NODES = int(os.environ.get("BENCH_NODES", "1000"))
 PODS = NODES * PODS_A_NODE
 SIZE = f"{NODES} nodes, {PODS} pods"
 PAGES = ceil(NODES / 500) + ceil(PODS / 500)  # of nodes and pods together
-WATCH, WORKER = "manage watch", "-n default"  # by their command lines
+WATCH, WORKER, WEB = "manage watch", "-n default", "console.web"  # by their command lines
 MEMORY = 300  # MiB that `watch` may have resident (docs/operations.md, A large cluster)
 MINUTE = 60.0  # seconds of heartbeats
 PERIOD = 20  # seconds between two lists by workers where no watch is at work
@@ -163,7 +163,7 @@ def first_sync(here: Installation, book: Book, plane: Plane) -> Cluster:
 
 def heartbeats(here: Installation, book: Book, plane: Plane, cluster: Cluster, every: int) -> None:
     """A minute of them, with a browser on the cluster's page."""
-    watch, web, audit = processes(here, WATCH), processes(here, "console.asgi"), plane.audit()
+    watch, web, audit = processes(here, WATCH), processes(here, WEB), plane.audit()
     stream, session = Stream.objects.get(pk=cluster.stream), cookie()
     rows, commits, cpu = written(here), transactions(here), (watch.cpu(), web.cpu())
     frames = asyncio.run(_listen(here, f"/live/{cluster.pk}/?since={stream.revision}&epoch={stream.epoch}", session))
@@ -193,7 +193,7 @@ async def _listen(here: Installation, path: str, session: str) -> int:
 
 
 def page(here: Installation, book: Book, cluster: Cluster) -> None:
-    web, took = processes(here, "console.asgi"), []
+    web, took = processes(here, WEB), []
     with httpx.Client(
         base_url=here.address, headers={"Cookie": cookie(), "Accept-Encoding": "gzip"}, timeout=60, trust_env=False
     ) as browser:
