@@ -72,16 +72,21 @@ def compose(cluster_id: UUID, after: int, upto: int, epoch: str, beside: bool = 
     """The frame from one revision (excluded) to another; None where it would be too much for one.
 
     `beside`: something beside the cluster may have changed, such as its pool, so the panel is drawn in any case.
+    Entries alone, most of what a cluster says, are read with one statement (a cluster's id is its stream's).
     Raises Cluster.DoesNotExist.
     """
     if upto - after > STEP:
         return None
-    cluster = Cluster.objects.select_related("region", "gpu_type", "project").get(pk=cluster_id)
-    entries = ledger.since(cluster.stream, after, upto, STEP)
+    entries = ledger.since(cluster_id, after, upto, STEP)
     frame = Frame(upto, epoch, timezone.now(), only_entries=len(entries) == upto - after)
-    others = Others() if frame.only_entries else _others(cluster, after, upto)
     frame.rows.extend(Row("entry", str(entry.pk), entry.revision, render_entry(entry)) for entry in entries)
-    frame.rows.extend(_tables(others.drains, {entry.drain_id for entry in entries if entry.drain_id is not None}, frame.at))
+    mentioned = {entry.drain_id for entry in entries if entry.drain_id is not None}
+    if frame.only_entries and not beside:
+        frame.rows.extend(_tables((), mentioned, frame.at))
+        return frame
+    cluster = Cluster.objects.select_related("region", "gpu_type", "project").get(pk=cluster_id)
+    others = Others() if frame.only_entries else _others(cluster, after, upto)
+    frame.rows.extend(_tables(others.drains, mentioned, frame.at))
     if others.any or cluster.revision > after or beside:
         drawn = picture.read(cluster, frame.at)
         _lines(frame, drawn, others.changed, others.gone)

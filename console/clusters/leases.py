@@ -10,8 +10,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from console.clusters.models import Lease
-
 LENGTH = 15  # seconds
 RENEW_EVERY = 5  # seconds
 
@@ -46,6 +44,11 @@ UPDATE clusters_lease SET until = clock_timestamp() + %(length)s * interval '1 s
 WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fence = %(fence)s AND until >= clock_timestamp()
 """
 
+GUARD = """
+SELECT fence FROM clusters_lease
+WHERE kind = %(kind)s AND object_id = %(object_id)s AND owner = %(owner)s AND fence = %(fence)s FOR UPDATE
+"""
+
 
 def take(kind: str, object_id: UUID, owner: str, length: int = LENGTH) -> Held | None:
     """Take or extend; None while somebody else holds it. `owner` is unique to one run, not to a machine; `length` in seconds."""
@@ -65,9 +68,10 @@ def renew(held: Held) -> None:
 
 def guard(held: Held) -> None:
     """First statement of each transaction of a run: lock the lease row, or raise LeaseLost."""
-    rows = Lease.objects.select_for_update().filter(kind=held.kind, object_id=held.object_id, owner=held.owner, fence=held.fence)
-    if not rows.exists():
-        raise LeaseLost(f"{held.kind} {held.object_id}")
+    with connection.cursor() as cursor:
+        cursor.execute(GUARD, asdict(held))
+        if cursor.fetchone() is None:
+            raise LeaseLost(f"{held.kind} {held.object_id}")
 
 
 def release(held: Held) -> None:
