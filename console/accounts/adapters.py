@@ -14,7 +14,6 @@ from requests import RequestException
 
 from console.accounts import sessions
 from console.accounts.models import User
-from console.accounts.oidc.provider import all_claims
 from console.accounts.refusals import refuse
 
 EMAIL_LIMIT = 254  # letters; RFC 5321
@@ -62,7 +61,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> User:
         user: User = super().populate_user(request, sociallogin, data)
-        address = all_claims(sociallogin.account.extra_data).get("email")
+        address = sociallogin.account.extra_data["id_token"].get("email")
         user.email = address if isinstance(address, str) and len(address) <= EMAIL_LIMIT else ""
         return user
 

@@ -57,7 +57,12 @@ def from_environment() -> list[dict[str, Any]]:
             "name": env.text("HALFTIDE_OIDC_NAME", urlsplit(issuer).hostname or issuer),
             "client_id": env.text("HALFTIDE_OIDC_CLIENT_ID"),
             "secret": env.secret("HALFTIDE_OIDC_CLIENT_SECRET"),
-            "settings": {"server_url": issuer, "groups_claim": env.text("HALFTIDE_OIDC_GROUPS_CLAIM", "groups"), "rules": rules},
+            "settings": {
+                "server_url": issuer,
+                "groups_claim": env.text("HALFTIDE_OIDC_GROUPS_CLAIM", "groups"),
+                "graph_url": env.url("HALFTIDE_OIDC_GRAPH_URL").rstrip("/") if env.raw("HALFTIDE_OIDC_GRAPH_URL") else "",
+                "rules": rules,
+            },
         }
     ]
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from console.accounts import identities, sealing, sessions
 from console.accounts.changes import apply_claims, rules_for
 from console.accounts.models import SignIn
-from console.accounts.oidc import client, config
+from console.accounts.oidc import client, config, overage
 from console.accounts.oidc.discovery import published
 from console.accounts.oidc.refusal import ProviderDown, Refused
 from console.accounts.oidc.verify import verify
@@ -94,7 +94,7 @@ def claims_of(provider: config.Provider, refreshed: client.Refreshed, subject: s
     claims = verify(refreshed.id_token, provider, published(provider), time.time())
     if claims["sub"] != subject:
         raise Refused("The identity provider's answer is about somebody else.", "The `sub` after a refresh must not change.")
-    return {**about_person, **claims}
+    return overage.followed({**about_person, **claims}, provider, refreshed.access_token)
 
 
 def _no_answer(row: SignIn, now: datetime) -> None:

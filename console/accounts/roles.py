@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from console.accounts.models import Role
+from console.accounts.oidc.overage import WHY, points
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ class Outcome:
 
 def decide(claims: Mapping[str, Any], claim: str, rules: Iterable[Rule]) -> Outcome:
     """What a person's groups give them: `claim` is the claim's name, compared as it stands."""
-    pointers = claims.get("_claim_names")
     if claim not in claims:
-        if isinstance(pointers, Mapping) and claim in pointers:
-            return _unchanged(f"You are in so many groups that the provider sent only a pointer in place of `{claim}`")
+        if points(claims, claim):
+            why = f", and {claims[WHY]}" if WHY in claims else ""
+            return _unchanged(f"You are in so many groups that the provider sent only a pointer in place of `{claim}`{why}")
         return _unchanged(f"The provider sent no claim named `{claim}`")
     value = claims[claim]
     listed = [value] if isinstance(value, str) else value

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.http import HttpRequest
@@ -14,7 +15,6 @@ from console.accounts.access import Actor
 from console.accounts.changes import apply_claims, audit, rules_for
 from console.accounts.models import SignIn, User
 from console.accounts.oidc import config
-from console.accounts.oidc.provider import all_claims
 
 
 def due_after(now: datetime) -> datetime:
@@ -28,7 +28,7 @@ def begin(request: HttpRequest, user: User, login: Any, now: datetime) -> None:
     request.session.set_expiry(now + timedelta(seconds=settings.SESSION_COOKIE_AGE))
     request.session.save()
     refresh_token = login.token.token_secret or ""
-    claims = all_claims(login.account.extra_data)
+    claims = login.account.extra_data["id_token"]
     with transaction.atomic():
         SignIn.objects.update_or_create(
             session_key=request.session.session_key,
@@ -47,6 +47,8 @@ def begin(request: HttpRequest, user: User, login: Any, now: datetime) -> None:
         outcome = apply_claims(login.account, claims, provider.groups_claim, rules_for(provider), now, address)
         who = Actor(user=user, address=address)
         audit(who, "session.begin", user.get_username(), after={"provider": provider.id, "groups": outcome.said})
+    if outcome.grants is None:
+        messages.warning(request, outcome.said)
 
 
 def end(session_key: str | None, why: str, actor: Actor | None = None) -> SignIn | None:

@@ -51,6 +51,7 @@ class Stub:
     discovery: dict[str, Any] = field(default_factory=dict)
     hits: Counter[str] = field(default_factory=Counter)
     forms: list[str] = field(default_factory=list)
+    graph: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)  # Microsoft Graph's answers, by path and query
 
     def claims(self, **changes: Any) -> dict[str, Any]:
         """Good ones, but for what is changed; a value of None leaves the claim out."""
@@ -78,7 +79,7 @@ class Stub:
         if path == "/token_endpoint":
             good = {"access_token": "opaque", "token_type": "Bearer", "id_token": self.id_token, "refresh_token": "next"}
             return self.token_answer or (200, good)
-        return (200, self.userinfo) if path == "/userinfo_endpoint" else (404, {})
+        return (200, self.userinfo) if path == "/userinfo_endpoint" else self.graph.get(path, (404, {}))
 
     def serve(self) -> ThreadingHTTPServer:
         stub = self

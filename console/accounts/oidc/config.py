@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.models import SocialApp
@@ -10,6 +11,13 @@ from console.accounts.oidc.refusal import Refused
 
 # Never an HS algorithm: its key would be the client secret, which the provider and every copy of our settings know.
 ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
+
+# Which Microsoft Graph belongs to which of Entra ID's clouds, by the issuer's host (Microsoft's "national cloud deployments").
+GRAPHS = {
+    "login.microsoftonline.com": "https://graph.microsoft.com/v1.0",
+    "login.microsoftonline.us": "https://graph.microsoft.us/v1.0",
+    "login.partner.microsoftonline.cn": "https://microsoftgraph.chinacloudapi.cn/v1.0",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class Provider:
     groups_claim: str = "groups"
     algorithm: str = "RS256"  # the one algorithm its tokens may carry
     rules: tuple[WrittenRule, ...] = ()
+    graph: str = ""  # where Microsoft Graph is, for people in more groups than a token holds; empty where there is none
     people: tuple[tuple[str, str], ...] = ()  # the demo's: login hint and label, one button each
 
     @property
@@ -55,6 +64,7 @@ def of_app(app: Any) -> Provider:
         groups_claim=app.settings.get("groups_claim", Provider.groups_claim),
         algorithm=algorithm,
         rules=tuple(WrittenRule(**rule) for rule in app.settings.get("rules", ())),
+        graph=app.settings.get("graph_url") or GRAPHS.get(urlsplit(app.settings["server_url"]).hostname or "", ""),
         people=tuple((hint, label) for hint, label in app.settings.get("people", ())),
     )
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.accounts import identities
-from console.accounts.oidc import config
+from console.accounts.oidc import config, overage
 from console.accounts.oidc.client import user_info
 from console.accounts.oidc.discovery import published
 from console.accounts.oidc.refusal import Refused
@@ -25,6 +25,7 @@ from console.accounts.oidc.verify import verify
 
 HINT_LIMIT = 200  # letters of a login hint that are passed on
 SCOPES = ("openid", "profile", "email")
+GRAPH_SCOPE = "User.Read"  # what reading one's own groups at Microsoft Graph takes
 WELCOME_SCOPES = ("offline_access", "groups")  # asked for only where the provider lists them; some refuse unknown scopes
 
 
@@ -53,7 +54,9 @@ class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         provider = self.about
         claims = verify(raw, provider, published(provider), time.time(), nonce=self.nonce)
         about_person = user_info(published(provider).endpoints(), token.token, claims["sub"])
-        login = self.get_provider().sociallogin_from_response(request, {"id_token": claims, "userinfo": about_person})
+        # User info, with the signed ID token's word above it; groups often stand in only one of the two.
+        told = overage.followed({**about_person, **claims}, provider, token.token)
+        login = self.get_provider().sociallogin_from_response(request, {"id_token": told})
         login.raw_id_token = raw
         return login
 
@@ -65,8 +68,9 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
     oauth2_adapter_class = Adapter
 
     def get_default_scope(self) -> list[str]:
-        supported = published(config.of_app(self.app)).endpoints().get("scopes_supported") or ()
-        return [*SCOPES, *(scope for scope in WELCOME_SCOPES if scope in supported)]
+        about = config.of_app(self.app)
+        supported = published(about).endpoints().get("scopes_supported") or ()
+        return [*SCOPES, *(scope for scope in WELCOME_SCOPES if scope in supported), *([GRAPH_SCOPE] if about.graph else [])]
 
     def get_scope_from_request(self, request: HttpRequest) -> list[str]:  # noqa: ARG002
         return self.get_scope()  # type: ignore[no-any-return]
@@ -92,15 +96,10 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         return identities.uid(data["id_token"]["iss"], data["id_token"]["sub"])
 
     def extract_common_fields(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        person = all_claims(data)
+        person = data["id_token"]
         found = {"username": person.get("preferred_username"), "name": person.get("name")}
         return {name: value for name, value in found.items() if isinstance(value, str)}
 
     def extract_email_addresses(self, data: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
         """None: the library would look for an account with the same one. An address is only shown (mcdonc/klangk#166)."""
         return []
-
-
-def all_claims(data: Mapping[str, Any]) -> dict[str, Any]:
-    """User info, with the signed ID token's word above it; groups often stand in only one of the two."""
-    return {**data.get("userinfo", {}), **data["id_token"]}
