@@ -8,6 +8,7 @@ from datetime import timedelta
 import httpx
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -81,10 +82,17 @@ def large_cluster() -> Cluster:
     machines = [_machine(cluster, number) for number in range(NODES)]
     Machine.objects.bulk_create(machines, batch_size=1000)
     Node.objects.bulk_create([_node(cluster, machine) for machine in machines], batch_size=1000)
-    for first in range(0, ENTRIES, 5000):
-        Entry.objects.bulk_create(_entry(cluster, number) for number in range(first, first + 5000))
-    Stream.objects.filter(pk=cluster.pk).update(revision=ENTRIES)
+    fill(cluster)
     return cluster
+
+
+def fill(cluster: Cluster) -> None:
+    """A ledger of 100,000 entries behind what the cluster has said so far."""
+    stream = Stream.objects.get(pk=cluster.stream)
+    for first in range(0, ENTRIES, 5000):
+        numbers = range(first, first + 5000)
+        Entry.objects.bulk_create(_entry(cluster, number, stream.revision + number + 1) for number in numbers)
+    Stream.objects.filter(pk=cluster.stream).update(revision=F("revision") + ENTRIES)
 
 
 def _machine(cluster: Cluster, number: int) -> Machine:
@@ -105,10 +113,10 @@ def _node(cluster: Cluster, machine: Machine) -> Node:
     )  # fmt: skip
 
 
-def _entry(cluster: Cluster, number: int) -> Entry:
+def _entry(cluster: Cluster, number: int, revision: int) -> Entry:
     at = cluster.created_at - timedelta(seconds=10 * (ENTRIES - number))
     return Entry(
-        stream_id=cluster.stream, at=at, recorded_at=at, first_at=at, last_at=at, reason="Pulled", revision=number,
+        stream_id=cluster.stream, at=at, recorded_at=at, first_at=at, last_at=at, reason="Pulled", revision=revision,
         message=f"Container image number {number} already present on machine", actor_kind="kubernetes", actor_name="kubelet",
         subject_kind="Node", subject_name=f"gpu-preemptible-dp-{number % NODES:06d}", subject_uid="u",
     )  # fmt: skip

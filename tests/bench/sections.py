@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import console.celery  # noqa: F401  (so that what sections ask for goes to the queue of the settings)
-from tests.bench import drains, large, ledger, live, page, queues, supply
+from tests.bench import browser, drains, large, ledger, live, page, queues, supply
 from tests.bench.report import Book
 from tests.installation import Installation
 
@@ -17,5 +17,6 @@ SECTIONS: dict[str, Callable[[Installation, Book], None]] = {
     "wide": drains.at_once,
     "rate": drains.rate,
     "large": large.run,
+    "browser": browser.run,
     "ledger": ledger.run,  # last: what it leaves behind is large
 }
