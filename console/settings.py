@@ -112,7 +112,7 @@ def database(url: str) -> dict[str, object]:
     pool = env.integer("HALFTIDE_DB_POOL", 0, 0, 64)  # connections kept by one process; 0 opens one per request
     if pool:
         options["pool"] = {"min_size": 1, "max_size": pool, "timeout": 10}
-    return {"ENGINE": "django.db.backends.postgresql", "CONN_HEALTH_CHECKS": True, "OPTIONS": options, **found}
+    return {"ENGINE": "console.database", "CONN_HEALTH_CHECKS": True, "OPTIONS": options, **found}
 
 
 DATABASES = {"default": database(env.url("DATABASE_URL", schemes=("postgresql", "postgres")))}
