@@ -4,10 +4,10 @@ Plain formatting of escaped words, no template: a page may have a thousand cells
 """
 
 from collections.abc import Iterable
+from html import escape
 from uuid import UUID
 
 from django.urls import reverse
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from console.capacity.drawing.lines import Line
