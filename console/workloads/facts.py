@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from console.clusters.models import ComputeClass
@@ -18,14 +20,12 @@ BARE = "Pod"  # kind of a workload that is a pod nobody makes anew
 SERVES = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "RayService"})  # work without an end
 
 
-@dataclass(frozen=True, slots=True)
-class PodFacts:
-    """One pod. `compute_class` is '' where its node is none of the GPU nodes we know, or it has none."""
+class PodFacts(NamedTuple):
+    """One pod: a plain tuple, because a page makes thousands of them. Up to `disrupted` the names are the model's."""
 
     uid: str
     name: str
     node_name: str = ""
-    compute_class: str = ""
     phase: str = "Running"
     gpus: int = 0
     wish: str = ""
@@ -40,6 +40,7 @@ class PodFacts:
     finished: bool = False
     exit_code: int | None = None
     disrupted: str = ""
+    compute_class: str = ""  # of its node; '' where that is none of the GPU nodes we know, or it has none
     preempted: bool = False  # a preemption's drain has a verdict on it
 
     @property
@@ -81,9 +82,9 @@ class LastDrain:
         return self.cause == "preempted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owner:
-    """What a person started, with all its pods as last seen."""
+    """What a person started, with all its pods as last seen. What walks through all pods is worked out once: many ask for it."""
 
     id: UUID
     namespace: str
@@ -98,7 +99,7 @@ class Owner:
     def bare(self) -> bool:
         return self.kind == BARE
 
-    @property
+    @cached_property
     def active(self) -> tuple[PodFacts, ...]:
         """Pods that run, start, wait or stop; what is left over of ended ones counts nowhere."""
         return tuple(pod for pod in self.pods if not pod.finished)
@@ -111,13 +112,13 @@ class Owner:
     def gpus(self) -> int:
         return sum(pod.gpus for pod in self.active)
 
-    @property
+    @cached_property
     def last_checkpoint(self) -> datetime | None:
         """The newest that any of its pods tells of: in a collective job one often speaks for all."""
         told = [pod.last_checkpoint for pod in self.active or self.pods if pod.last_checkpoint]
         return max(told, default=None)
 
-    @property
+    @cached_property
     def runs_since(self) -> datetime | None:
         """Since when the oldest of its active pods runs."""
         return min((pod.started_at for pod in self.active if pod.started_at and pod.node_name), default=None)

@@ -40,10 +40,7 @@ LOOK_BACK = timedelta(days=30)  # of preemptions the planner counts
 
 Key = tuple[str, str, str]  # namespace, kind, name
 
-_PLAIN = (
-    "uid", "name", "node_name", "phase", "gpus", "wish", "grace_seconds", "started_at", "last_checkpoint", "checkpoint_seconds",
-    "checkpoint_bytes", "why", "waits_since", "deleting_since", "finished", "exit_code", "disrupted",
-)  # fmt: skip
+_PLAIN = PodFacts._fields[:-2]  # the last two are worked out
 
 
 def owners(cluster: Cluster, now: datetime, only: Collection[UUID] | None = None) -> list[Owner]:
@@ -69,10 +66,8 @@ def _owner(row: Workload, pods: Iterable[PodFacts], drained: dict[Key, LastDrain
 def _pods(cluster: Cluster, rows: QuerySet[Pod], preempted: set[str]) -> dict[UUID, list[PodFacts]]:
     classes = dict(Node.objects.filter(cluster=cluster).values_list("name", "compute_class"))
     found: dict[UUID, list[PodFacts]] = defaultdict(list)
-    for workload, *values in rows.order_by("name").values_list("workload_id", *_PLAIN):
-        plain = dict(zip(_PLAIN, values, strict=True))
-        facts = PodFacts(compute_class=classes.get(plain["node_name"], ""), preempted=plain["uid"] in preempted, **plain)
-        found[workload].append(facts)
+    for workload, uid, name, node, *rest in rows.order_by("name").values_list("workload_id", *_PLAIN):
+        found[workload].append(PodFacts._make((uid, name, node, *rest, classes.get(node, ""), uid in preempted)))
     return found
 
 

@@ -40,8 +40,7 @@ class Line:
     now: Now
     findings: tuple[Finding, ...]
     rank: int
-    logs: str
-    describe: str
+    context: str  # of kubectl
 
     @property
     def preemptible(self) -> int:
@@ -50,6 +49,14 @@ class Line:
     @property
     def standard(self) -> int:
         return self.owner.on(STANDARD)
+
+    @property
+    def logs(self) -> str:
+        return commands.logs(self.context, self.owner)
+
+    @property
+    def describe(self) -> str:
+        return commands.describe(self.context, self.owner)
 
     @property
     def trouble(self) -> bool:
@@ -89,10 +96,7 @@ class Line:
 def line_of(cluster: Cluster, owner: Owner, now: datetime) -> Line:
     """What is to be said of a workload at an instant."""
     standing, findings = stand(owner), fit(owner, settings.DRAIN_WINDOW, now)
-    context = cluster.name
-    return Line(
-        owner, standing, findings, rank(standing, findings), commands.logs(context, owner), commands.describe(context, owner)
-    )
+    return Line(owner, standing, findings, rank(standing, findings), cluster.name)
 
 
 def render_row(cluster: Cluster, line: Line) -> str:
