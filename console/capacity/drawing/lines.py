@@ -8,7 +8,6 @@ model instances of them took half of the page's time.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -53,8 +52,7 @@ class NodeRow(NamedTuple):
     kubelet_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """State is one of: ready, booting, draining, sick, held, lost. `since` counts up in the cell, `until` counts down."""
 
     key: str
