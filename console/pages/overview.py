@@ -66,9 +66,8 @@ class Opened:
 
 def opened(actor: Actor, cluster_id: UUID) -> Opened:
     now = timezone.now()
-    cluster = get_cluster(actor, cluster_id)
-    head = Stream.objects.get(pk=cluster.stream)
-    cluster.refresh_from_db()  # as it is at the head or later, never before it
+    head = Stream.objects.get(pk=get_cluster(actor, cluster_id).stream)
+    cluster = get_cluster(actor, cluster_id)  # once more: as it is at the head or later, never before it
     return Opened(cluster, head, picture.read(cluster, now), now, actor)
 
 
