@@ -47,6 +47,14 @@ class Row:
         return amount(self.cost)
 
     @property
+    def last_day(self) -> str:  # written here, as the clock: a template's date filter takes several times as long
+        return f"{self.last.at:%Y-%m-%d}" if self.last else ""
+
+    @property
+    def last_clock(self) -> str:
+        return f"{self.last.at:%H:%M:%S}" if self.last else ""
+
+    @property
     def waiting(self) -> bool:
         return self.cluster.desired_preemptible_gpus > self.cluster.allocated_preemptible_gpus
 
