@@ -3,7 +3,6 @@
 Written so that an older Python can still read it far enough to say which one is needed.
 """
 
-import signal
 import sys
 
 NEEDED = (3, 11)
@@ -15,12 +14,10 @@ def main(arguments: list) -> int:  # type: ignore[type-arg]
         sys.exit("halftide: Python 3.11 or newer is needed, and this is {}.{}.".format(*sys.version_info))
     # Only now: the other modules use what an older Python cannot parse.
     from console.env import SettingError
-    from console.runner import commands
+    from console.runner import commands, interrupts
     from console.runner.errors import RunnerError
 
-    # SIGINT too: a shell starts what it puts in the background with it ignored.
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)
+    interrupts.listen()
     try:
         return commands.run(arguments)
     except (RunnerError, SettingError) as problem:

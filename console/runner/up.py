@@ -7,7 +7,6 @@ process runs.
 
 import http.client
 import os
-import signal
 import subprocess
 import time
 import urllib.error
@@ -19,7 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from console.env import ROOT, state_dir
-from console.runner import install, plan, postgres, redis
+from console.runner import install, interrupts, plan, postgres, redis
 from console.runner.controlplane import build
 from console.runner.errors import RunnerError
 from console.runner.processes import Process, console_processes, postgres_process, redis_process
@@ -188,6 +187,7 @@ def watch(supervisor: Supervisor) -> None:
     before = {status.name: status for status in supervisor.status()}
     while supervisor.alive():
         time.sleep(WATCH_SECONDS)
+        interrupts.heed()
         with suppress(OSError, http.client.HTTPException):
             now = {status.name: status for status in supervisor.status()}
             for line in changes(before, now):
@@ -210,8 +210,7 @@ def changes(before: Mapping[str, Status], now: Mapping[str, Status]) -> list[str
 
 def stop(supervisor: Supervisor) -> None:
     """Stop everything. A second Ctrl-C must not leave half of it running, so it is not heard any more."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    interrupts.ignore()
     if supervisor.alive():
         with step("Stopping"):
             supervisor.stop()
