@@ -45,7 +45,7 @@ def check(python: Path) -> int:
     failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
     for name, arguments in RUNS:
         heading = f"Tests, {name} (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
-        if _run(heading, [python, "-m", "pytest", "-q", *arguments], LONG_RUNS) != 0:
+        if _run(heading, [python, "-m", "pytest", "-q", "--durations=12", *arguments], LONG_RUNS) != 0:
             failed.append(f"tests, {name}")
     print(f"\n== {'Failed: ' + ', '.join(failed) if failed else 'All is well'}", flush=True)
     if not env.boolean("HALFTIDE_CONTROLPLANE", True):
