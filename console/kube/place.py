@@ -39,7 +39,7 @@ class Place:
     failures: int = 0
     trouble_since: datetime | None = None
     doubted: bool = False
-    _opened: datetime | None = field(default=None)
+    _opened: datetime | None = field(default=None)  # the latest watch, until a failure was counted after it
     _told: datetime | None = field(default=None)
 
     def listed(self, listing: Listing) -> None:
@@ -59,13 +59,17 @@ class Place:
         self.trouble_since = None
 
     def failed(self, error: KubeError, now: datetime) -> float:
-        """Note a failure; seconds until the next try. After a watch that stood for a while it is the first one."""
+        """Note a failure; seconds until the next try. After a watch that stood for a while it is the first one.
+
+        A watch excuses one failure: of those that follow while none can be opened (lists, say), each is one more.
+        """
         if self._opened is not None and now - self._opened >= _STOOD:
             self.failures = 0
+        self._opened = None
         self.trouble_since = self.trouble_since or now
         self.failures += 1
         if isinstance(error, Expired) or self.failures >= _FAILURES_BEFORE_LIST:
-            self.version = None
+            self.version, self.doubted = None, False  # a list answers the doubt too
         delay: float = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(self.failures - 1, 10))
         return delay * random.uniform(1, 1.2)  # noqa: S311 - spreads retries, keeps no secret
 

@@ -240,6 +240,23 @@ async def test_trouble_after_a_quiet_watch_is_new_trouble_and_waits_no_longer_th
     assert third.next_try - third.since < timedelta(seconds=1.3)
 
 
+async def test_failures_after_a_quiet_watch_wait_longer_each_and_end_in_a_list(server: Faulty, kube: Kube, clock: Clock) -> None:
+    """The watch that stood is long ago for the second failure: with no other watch since, that is no first one again."""
+
+    def quiet(_: object) -> Stream:
+        clock.now += timedelta(seconds=20)
+        return Stream()
+
+    away = Reply(b"gone away", 503)
+    server.on("GET", NODES, Reply(listing(version=9)), away, away, away, away, away, Reply(listing(version=30)))
+    server.on("WATCH", NODES, quiet, SILENT)
+    came = await until(kube, clock, lambda came: len(of(Listed, came)) == 2)
+    waits = [pause for pause in clock.pauses if pause >= 1]
+    assert all(wait >= least for wait, least in zip(waits, [1, 2, 4, 8, 16], strict=True))
+    assert [request.query.get("limit") for request in server.asked("GET", NODES)] == ["500", "1", "1", "1", "500", "500", "500"]
+    assert len({failed.since for failed in of(Failed, came)}) == 1
+
+
 async def test_following_from_a_version_does_not_list(server: Faulty, kube: Kube, clock: Clock) -> None:
     server.on("WATCH", NODES, Stream((change("ADDED", node("a", 78)),), "silence"))
     await until(kube, clock, lambda came: of(Change, came), since="77", labels="together.ai/compute-class")
