@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.urls import resolve
 
 from console.accounts.models import Role
 from console.capacity.models import Automation, Pool
@@ -25,10 +26,12 @@ def test_a_viewer_sees_no_control_and_is_refused_each(pool: Pool, vic: Client) -
     assert Cluster.objects.get(pk=cluster.pk).desired_preemptible_gpus == 16
 
 
-@pytest.mark.parametrize("tab", ["", "/nodes", "/timeline", "/older", "/updates", "/chart.json"])
+@pytest.mark.parametrize("tab", ["", "/nodes", "/timeline", "/timeline/rows", "/timeline/lately", "/updates", "/chart.json"])
 def test_a_cluster_of_another_project_is_not_there(pool: Pool, vic: Client, tab: str) -> None:
     other = world.a_cluster(pool, "borealis-eval", "borealis")
-    assert vic.get(f"/clusters/{other.pk}{tab}").status_code == 404
+    path = f"/clusters/{other.pk}{tab}"
+    assert resolve(path)  # a path that leads nowhere would prove nothing
+    assert vic.get(path).status_code == 404
     assert "borealis-eval" not in vic.get("/").content.decode()
 
 
