@@ -29,7 +29,7 @@ async def stay(socket: Socket, page: Page, seconds: float) -> None:
 
 
 async def test_each_row_comes_once_and_in_order_while_the_browser_comes_and_goes(world: World) -> None:
-    """mastodon/mastodon#17981 (the gap is filled), pingdotgg/t3code#3174 (no doubles), django/channels_redis#89 (order)."""
+    """mastodon/mastodon PR#17981 (the gap is filled), pingdotgg/t3code PR#3174 (no doubles), django/channels_redis#89 (order)."""
     dice, known = random.Random(4), list[int]()
     page, steps = await a_page(world), list[int]()
     writing = asyncio.gather(*(a_writer(world, random.Random(seed), known) for seed in range(3)))

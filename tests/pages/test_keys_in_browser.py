@@ -91,7 +91,7 @@ def test_keys_wait_while_one_types_are_listed_and_can_be_switched_off(desk: Desk
 
 
 def test_the_slider_says_what_it_is_and_its_keys_stay_on_whole_nodes(desk: Desk) -> None:  # noqa: F811
-    """react-component/slider#408, davidchin/react-input-range#177, uswds/uswds#5413, fabric-ds/react#25."""
+    """react-component/slider#408, davidchin/react-input-range#177, uswds/uswds PR#5413, fabric-ds/react PR#25."""
     page = desk.page
     page.clock.install()
     page.reload()
