@@ -69,7 +69,7 @@ class Hour:
 
 @dataclass(frozen=True)
 class Lately:
-    """`end` is when the newest bar is over and the picture is to be drawn anew; `newest` the highest id that may be counted."""
+    """`end` is when the newest bar is over and the picture is to be drawn anew; `newest` the highest id that is counted."""
 
     end: datetime
     newest: int

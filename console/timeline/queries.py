@@ -136,16 +136,18 @@ def lately(stream: UUID, chosen: Filter, now: datetime) -> Lately | None:
     One query: for each bar so many steps into an index as it has entries, MOST_IN_BAR at most, so a flood costs no more. Without
     a filter, and with one, that is the index which stands for it; with several, one of theirs.
     """
-    rows = narrow(Entry.objects.filter(stream_id=stream), at_any_time(chosen), now).values("at")
+    rows = narrow(Entry.objects.filter(stream_id=stream), at_any_time(chosen), now).values("at", "id")
     graver = [rows.filter(severity=severity) for severity in (Entry.Severity.WARNING, Entry.Severity.CRITICAL)]
-    numbers = [_in_bar(some) for some in (rows, *graver)]
+    (every, of_every), (warnings, of_warnings), (criticals, of_criticals) = [_in_bar(some) for some in (rows, *graver)]
     sql = f"""
-        SELECT {", ".join(number for number, _ in numbers)}, (SELECT max(id) FROM timeline_entry)
-        FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS bar (start, stop, place) ORDER BY bar.place"""  # noqa: S608
+        SELECT a.number, w.number, c.number, greatest(a.newest, w.newest, c.newest)
+        FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS bar (start, stop, place),
+        LATERAL ({every}) AS a, LATERAL ({warnings}) AS w, LATERAL ({criticals}) AS c
+        ORDER BY bar.place"""  # noqa: S608
     starts, stops = zip(*pairwise(edges(now)), strict=True)
-    params = [*(param for _, some in numbers for param in some), list(starts), list(stops)]
+    params = [list(starts), list(stops), *of_every, *of_warnings, *of_criticals]
 
-    def count() -> list[tuple[int, int, int, int | None]]:
+    def count() -> list[tuple[int, int, int, int]]:
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return list(cursor.fetchall())
@@ -155,14 +157,14 @@ def lately(stream: UUID, chosen: Filter, now: datetime) -> Lately | None:
     except Unprocessable:
         return None
     counted = [Counts(entries, warning, critical, entries >= MOST_IN_BAR) for entries, warning, critical, _ in found]
-    return draw(counted, found[0][3] or 0, chosen, now)
+    return draw(counted, max(newest for *_, newest in found), chosen, now)
 
 
 def _in_bar(rows: QuerySet[Entry, Any]) -> tuple[str, tuple[Any, ...]]:
-    """How many of these rows lie in `bar`, as a part of a query."""
+    """How many of these rows lie in `bar`, and the highest id of those counted (0 for none), as a part of a query."""
     sql, params = rows.query.sql_with_params()
-    inside = f"SELECT FROM ({sql}) AS one WHERE one.at >= bar.start AND one.at < bar.stop LIMIT {MOST_IN_BAR}"
-    return f"(SELECT count(*) FROM ({inside}) AS seen)", params  # noqa: S608
+    inside = f"SELECT one.id FROM ({sql}) AS one WHERE one.at >= bar.start AND one.at < bar.stop LIMIT {MOST_IN_BAR}"  # noqa: S608
+    return f"SELECT count(*) AS number, coalesce(max(id), 0) AS newest FROM ({inside}) AS seen", params  # noqa: S608
 
 
 MOST_WORDS = 200
