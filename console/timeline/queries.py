@@ -52,13 +52,25 @@ def newer(stream: UUID, limit: int, chosen: Filter, now: datetime, place: Place)
 Found = TypeVar("Found")
 
 
-def _read(read: Callable[[], Found], is_search: bool, longest: int = LONGEST) -> Found:
+def _read(read: Callable[[], Found], is_search: bool) -> Found:
     if not is_search:
         return read()
     try:
+        return _within(LONGEST, read)
+    except TimeoutError as error:
+        raise Unprocessable(
+            f"Looking for this text took longer than {LONGEST // 1000} s. "
+            "A shorter time, a node or a reason beside it makes it quick.",
+            param="q",
+        ) from error
+
+
+def _within(milliseconds: int, read: Callable[[], Found]) -> Found:
+    """What `read` answers. Raises TimeoutError where one statement of it takes longer; the database then stops it."""
+    try:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(longest)])
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
             found = read()
             with connection.cursor() as cursor:
                 cursor.execute("SELECT set_config('statement_timeout', '0', true)")
@@ -66,11 +78,7 @@ def _read(read: Callable[[], Found], is_search: bool, longest: int = LONGEST) ->
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        raise Unprocessable(
-            f"Looking for this text took longer than {longest // 1000} s. "
-            "A shorter time, a node or a reason beside it makes it quick.",
-            param="q",
-        ) from error
+        raise TimeoutError from error
 
 
 def since(stream: UUID, after: int, upto: int, limit: int) -> list[Entry]:
@@ -127,14 +135,15 @@ def counted(stream: UUID, severity: str, after: datetime) -> int:
 
 
 MOST_IN_BAR = 1000
-LONGEST_LATELY = 1000  # milliseconds; the page stands without the picture
+LONGEST_LATELY = 1000  # milliseconds that the counting may take; the page stands without the picture
 
 
 def lately(stream: UUID, chosen: Filter, now: datetime) -> Lately | None:
-    """The last 24 hours of what the filter lets through, whatever time it asks for. None where looking for a text takes too long.
+    """The last 24 hours of what the filter lets through, whatever time it asks for. None where counting takes LONGEST_LATELY.
 
-    One query: for each bar so many steps into an index as it has entries, MOST_IN_BAR at most, so a flood costs no more. Without
-    a filter, and with one, that is the index which stands for it; with several, one of theirs.
+    One query. Without a filter: for each bar so many steps into an index as it has entries, MOST_IN_BAR at most, so a flood costs
+    no more. With one, what its index finds may be left out for another condition (a text, a second filter, the severity that is
+    counted), so that more is read than counted; LONGEST_LATELY is the bound of that.
     """
     rows = narrow(Entry.objects.filter(stream_id=stream), at_any_time(chosen), now).values("at", "id")
     graver = [rows.filter(severity=severity) for severity in (Entry.Severity.WARNING, Entry.Severity.CRITICAL)]
@@ -153,8 +162,8 @@ def lately(stream: UUID, chosen: Filter, now: datetime) -> Lately | None:
             return list(cursor.fetchall())
 
     try:
-        found = _read(count, bool(chosen.text), LONGEST_LATELY)
-    except Unprocessable:
+        found = _within(LONGEST_LATELY, count)
+    except TimeoutError:
         return None
     counted = [Counts(entries, warning, critical, entries >= MOST_IN_BAR) for entries, warning, critical, _ in found]
     return draw(counted, max(newest for *_, newest in found), chosen, now)
