@@ -120,10 +120,13 @@ def lately_of(stream: UUID, chosen: Filter, now: datetime) -> dict[str, Any]:
 @signed_in
 @require_safe
 def lately(request: HttpRequest, cluster_id: UUID) -> HttpResponse:
-    """The picture again: a page that stays open asks each 20 minutes, when another bar begins."""
+    """The picture again: a page that stays open asks each 20 minutes, when another bar begins. 204 where none can be drawn."""
     cluster = get_cluster(actor_of(request), cluster_id)
     chosen = filters.parse(request.GET)
-    context = {"cluster": cluster, "query": filters.query_of(chosen), **lately_of(cluster.stream, chosen, timezone.now())}
+    drawn = lately_of(cluster.stream, chosen, timezone.now())
+    if drawn["lately"] is None:
+        return HttpResponse(status=204)
+    context = {"cluster": cluster, "query": filters.query_of(chosen), **drawn}
     return render(request, "pages/_lately.html", context)
 
 

@@ -1,12 +1,12 @@
 // The last 24 hours in bars: live rows are counted into theirs, words are in the reader's zone. When the newest bar is over, each 20
-// minutes, the page asks for the picture anew; no event asks the server.
+// minutes, the page asks for the picture anew; no event asks the server. Where none can be drawn the old one stays for another bar.
 import { MOST, countsOf, nameAll, paintAll, says } from "./bars.js";
 import { matches } from "./filter.js";
 import { fragment } from "./parts.js";
 import { put, serverNow } from "./times.js";
 import { zoneName } from "./zone.js";
 
-const LOOK = 10_000, SOON = 250; // milliseconds: between two looks at the clock; to the drawing of a burst
+const LOOK = 10_000, SOON = 250, BAR = 20 * 60e3; // milliseconds: between two looks at the clock; to a burst's drawing; of a bar
 const GRAVE = { warning: 1, critical: 2 };
 const hoursOf = (box) => [...box.querySelectorAll("[data-hour]")];
 
@@ -23,10 +23,11 @@ const keepKeys = (box) => box.addEventListener("keydown", (event) => {
 export const keepLately = (box) => {
   if (!box) return;
   const line = document.querySelector("[data-lately-says]");
-  let svg, seen, wish, held = null, drawing = null; // `held`: what comes while the picture is asked for
+  // `due`: when to ask for the picture; `held`: what comes while it is asked for
+  let svg, seen, wish, due, held = null, drawing = null;
 
   const start = (drawn) => {
-    [svg, seen, wish] = [drawn, new Set(), JSON.parse(drawn.dataset.wish)];
+    [svg, seen, wish, due] = [drawn, new Set(), JSON.parse(drawn.dataset.wish), Date.parse(drawn.dataset.end)];
     only(box, box.querySelector("[data-hour][aria-current]") ?? hoursOf(box).at(-1));
     if (zoneName() !== "UTC") nameAll(box);
   };
@@ -48,10 +49,11 @@ export const keepLately = (box) => {
     drawing ??= setTimeout(draw, SOON);
   };
   const renew = async () => {
-    if (held || document.hidden || serverNow() < Date.parse(svg.dataset.end)) return;
+    if (held || document.hidden || serverNow() < due) return;
     held = [];
     try {
       const answer = await fetch(svg.dataset.lately), drawn = answer.ok && fragment(await answer.text()).querySelector("svg");
+      if (answer.status === 204) due = serverNow() + BAR; // counting takes too long
       if (!drawn) return; // what stands there stays, and is asked for again
       const focused = box.contains(document.activeElement);
       svg.replaceWith(drawn);

@@ -129,6 +129,18 @@ def test_an_hour_of_the_picture_is_a_link_that_keeps_the_filter_and_nothing_type
     assert "data-hour" not in vic.get(f"{path}?severity=none").content.decode()
 
 
+def test_a_day_that_takes_too_long_to_count_is_no_picture_and_no_number(
+    cluster: Cluster, vic: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "lately", lambda *_: None)
+    path = f"/clusters/{cluster.pk}/timeline"
+    page = vic.get(f"{path}?q=oom").content.decode()
+    assert "in the last 24 hours</span>" not in page
+    assert "data-lately" not in page
+    answer = vic.get(f"{path}/lately?q=oom")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
 def test_the_api_reads_the_same_filter(cluster: Cluster, vic: Client) -> None:
     found = vic.get(f"/v1/compute/clusters/{cluster.pk}/node_lifecycle_events", {"node": NODE}).json()["node_lifecycle_events"]
     shown = ids(vic.get(f"/clusters/{cluster.pk}/timeline", {"node": NODE}).content.decode())

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, Request, WebSocketRoute, expect
 
 from console.accounts.models import Role
 from console.clusters.models import Cluster
+from console.timeline import queries
 from console.timeline.filters import Filter, for_browser, narrow, query_of
 from console.timeline.models import Entry, LastLook
 from console.timeline.rows import render_entry
@@ -290,6 +291,32 @@ def test_the_last_day_counts_live_rows_once_in_every_zone_and_an_hour_opens_by_k
     expect(page.locator(".ev")).to_have_count(2)
     assert page.locator(".spark a[aria-current=true]").count() == 1
     reader.context.close()
+
+
+def test_a_picture_that_cannot_be_drawn_anew_stays_and_is_asked_for_once_a_bar(
+    cluster: Cluster, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.an_entry(cluster)
+    page = reader.page
+    page.clock.install(time=timezone.now())
+    page.goto(reader.address)
+    says, asked = page.locator("[data-lately-says]"), "**/timeline/lately"
+    expect(page.locator("[data-zones]")).to_be_visible()
+    drawn = page.locator("[data-bar]").count()
+    monkeypatch.setattr(queries, "lately", lambda *_: None)
+    for _ in range(2):
+        with page.expect_response(asked) as answer:
+            page.clock.fast_forward(20 * 60_000)  # a bar later, whichever part of one had gone
+        assert answer.value.status == 204
+        reader.requests.clear()
+        page.clock.run_for(60_000)
+        assert [url for url in reader.requests if url.endswith("/lately")] == []
+    expect(says).to_have_text("1 in the last 24 hours")
+    assert page.locator("[data-bar]").count() == drawn
+    world.an_entry(cluster)
+    monkeypatch.undo()
+    page.clock.fast_forward(20 * 60_000)
+    expect(says).to_have_text("2 in the last 24 hours")
 
 
 def test_runs_fold_and_open_links_find_their_row_and_the_last_look_is_marked(cluster: Cluster, reader: Reader) -> None:
