@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.contrib.messages import WARNING
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect, sync_playwright
 
@@ -181,6 +184,36 @@ def test_rows_wait_while_the_reader_is_away_from_the_top(desk: Desk) -> None:
     desk.page.locator("[data-new]").click()
     expect(desk.page.locator(".ev").first).to_contain_text("and another")
     expect(desk.page.locator("[data-badge]")).to_have_text("Live")
+
+
+def a_note(says: str) -> str:
+    """A note for the next page, as a browser carries it."""
+    storage, answer = CookieStorage(RequestFactory().get("/")), HttpResponse()
+    storage.add(WARNING, says)
+    storage.update(answer)
+    return answer.cookies[CookieStorage.cookie_name].value
+
+
+def box_of(page: Page, name: str) -> Any:
+    box = page.locator(name).bounding_box()
+    assert box is not None
+    return box
+
+
+def test_a_note_from_signing_in_stands_over_the_whole_page(desk: Desk) -> None:
+    page, address = desk.page, desk.page.url.split("/clusters/")[0]
+    for path, width in ((path, width) for path in ("", "/timeline") for width in (1200, 375)):
+        page.set_viewport_size({"width": width, "height": 800})
+        says = "The groups in your token were cut off, so your roles stay as they were."
+        page.context.add_cookies([{"name": CookieStorage.cookie_name, "value": a_note(says), "url": address}])
+        page.goto(f"{address}/clusters/{desk.cluster.pk}{path}")
+        note, main, title = (box_of(page, name) for name in (".note:has-text('cut off')", "#main", "h1"))
+        assert main["y"] <= note["y"] < note["y"] + note["height"] < title["y"]
+        assert note["x"] - main["x"] == main["x"] + main["width"] - note["x"] - note["width"] < 40
+        if not path and width == 1200:
+            live = box_of(page, "[data-live]")
+            assert title["x"] < live["x"]
+            assert note["y"] + note["height"] < live["y"]
 
 
 def test_hostile_text_on_the_live_path_runs_nothing(desk: Desk) -> None:
