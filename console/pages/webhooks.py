@@ -107,7 +107,7 @@ def show_webhook(request: HttpRequest, found: Webhook, problem: DomainError | No
     context = {
         "row": rows.row_of(found),
         "webhook": found,
-        "messages": [rows.message_row(delivery) for delivery in page.deliveries],
+        "deliveries": [rows.message_row(delivery) for delivery in page.deliveries],
         "older": rows.place_text(page.older),
         "unfinished": page.unfinished,
         "first_page": not request.GET.get("before"),

@@ -126,6 +126,7 @@ def test_others_see_that_it_exists_and_change_nothing(cluster: Any, receiver: Re
     shown = [
         text(other, path) for path in ("/webhooks", f"/webhooks/{webhook.pk}", f"/webhooks/{webhook.pk}/messages/{message.pk}")
     ]
+    assert "MessageRow(" not in shown[1]
     for page in shown:
         assert "127.0.0.1 …\u2060path" in page
         for hidden in ("a-secret-path", SECRET, webhook.address, webhook.secret, "stack trace", '<button class="btn btn-red'):
