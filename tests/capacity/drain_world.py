@@ -179,6 +179,7 @@ def new(cause: str = Drain.Cause.PREEMPTED, seconds: int = 300) -> DrainView:
         id=UUID(int=1),
         cause=cause,
         state=Drain.State.ASKED,
+        started_at=START,
         deadline=START + timedelta(seconds=seconds),
         node_uid="node-1",
         due_at=START,

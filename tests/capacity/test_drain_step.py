@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from console.capacity.drains.step import grace_for, step
+from console.capacity.drains.step import ends_at, grace_for, step
 from console.capacity.drains.views import Cordon, Evict, NodeView, Seen
 from console.capacity.models import Drain, PodVerdict
 from tests.capacity.drain_world import START, Pod, World, new, round_of, run
@@ -79,6 +79,26 @@ def test_where_a_budget_refuses_a_preemption_the_pod_is_told_at_once_with_the_sa
 def test_grace_is_the_pods_own_but_never_past_the_machines_end(asked, left, given):
     """aws/aws-node-termination-handler#936, kubernetes-sigs/karpenter#2350: an hour of grace does not fit into five minutes."""
     assert grace_for(asked, START + seconds(left), START) == given
+
+
+@pytest.mark.parametrize(("told_after", "given"), [(0, 300), (1.9, 300), (2, 300), (2.1, 299), (12, 290)])
+def test_three_hundred_seconds_are_three_hundred_where_the_notice_leaves_a_whole_window(told_after, given):
+    end = ends_at(START, START + seconds(300))
+    assert grace_for(300, end, START + seconds(told_after)) == given
+    assert end <= START + seconds(315)  # guarantee 2: gone by the deadline + 15 s
+
+
+def test_a_shorter_window_is_somebody_elses_and_hard():
+    """A cloud's two minutes end the machine, whatever we would like (aws/aws-node-termination-handler#936)."""
+    assert ends_at(START, START + seconds(120)) == START + seconds(120)
+    assert grace_for(300, ends_at(START, START + seconds(120)), START) == 118
+
+
+def test_a_pod_that_needs_all_of_its_five_minutes_finishes_by_itself():
+    world = World([Pod("a", grace=300, stops_after=299, lingers=10)])
+    drain = run(world, new())
+    assert world.pod("a").given == 300
+    assert (drain.state, fate(drain, "a").verdict, fate(drain, "a").exit_code) == (State.REMOVED, Verdict.FINISHED, 0)
 
 
 def test_nothing_is_told_before_the_node_is_closed():
@@ -223,7 +243,7 @@ def test_an_unreadable_cluster_decides_nothing_but_that_a_preempted_machine_goes
     drain = round_of(world, drain, blind=True)
     assert drain.state == State.TERMINATING  # although the pod has long stopped: nobody has seen it
     assert fate(drain, "a").ended_at is None
-    world.now = drain.deadline
+    world.now = ends_at(drain.started_at, drain.deadline)
     assert round_of(world, drain, blind=True).state == state
 
 

@@ -9,6 +9,7 @@ from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.changes import start_drain
 from console.capacity.drains.doors import keys_of
 from console.capacity.drains.run import LEASE, LEASE_SECONDS
+from console.capacity.drains.step import ends_at
 from console.capacity.models import Drain, PodVerdict
 from console.clusters import leases
 from console.clusters.models import Cluster, Machine, Node
@@ -243,12 +244,21 @@ def test_a_scale_down_held_by_a_budget_stops_at_its_deadline_and_kills_nobody():
 def test_an_hour_of_grace_is_capped_and_that_is_said():
     """aws/aws-node-termination-handler#936, kubernetes-sigs/karpenter#2350."""
     cluster = fleet("node-1")
-    api = Api({"node-1": world(Pod("notebook", grace=3600, stops_after=5), Pod("short", grace=30), Pod("long", grace=290))})
+    api = Api(
+        {
+            "node-1": world(
+                Pod("notebook", grace=3600, stops_after=5),
+                Pod("short", grace=30),
+                Pod("long", grace=290),
+                Pod("whole", grace=300),
+            )
+        }
+    )
     begin(cluster, "node-1")
     api.finish(cluster)
-    assert dict(api.evictions) == {"notebook": 298, "short": 30, "long": 290}
+    assert dict(api.evictions) == {"notebook": 300, "short": 30, "long": 290, "whole": 300}
     capped = Entry.objects.get(reason="GraceCapped")
-    assert capped.message == "notebook on node-1 asks for 1 h of grace; this drain gives 4:58 at most"
+    assert capped.message == "notebook on node-1 asks for 1 h of grace; this drain gives 5:00 at most"
 
 
 def test_while_kubernetes_is_down_the_drain_says_so_and_a_preempted_machine_still_goes_in_time():
@@ -259,7 +269,7 @@ def test_while_kubernetes_is_down_the_drain_says_so_and_a_preempted_machine_stil
     api.drive(cluster)
     drain.refresh_from_db()
     assert (drain.state, drain.note) == (State.ASKED, "The Kubernetes API cannot be reached.")
-    api.now = drain.deadline
+    api.now = ends_at(drain.started_at, drain.deadline)
     api.drive(cluster)
     drain.refresh_from_db()
     assert drain.state == State.TIMED_OUT

@@ -6,7 +6,7 @@ The row is locked while the two are compared, so a run that repeats a step finds
 from collections.abc import Iterable
 
 from console.capacity.drains.changes import class_of, subject
-from console.capacity.drains.step import MAX_GRACE, grace_for
+from console.capacity.drains.step import MAX_GRACE, ends_at, grace_for
 from console.capacity.drains.verdicts import Fate, summary
 from console.capacity.models import Drain, PodVerdict
 from console.timeline.changes import Change
@@ -30,7 +30,7 @@ def say(made: Change, drain: Drain, was: str, before: Iterable[Fate], after: Ite
 
 def _graces(made: Change, drain: Drain, new: list[Fate]) -> None:
     """Said when the pods are first seen, for all of them at once."""
-    most = grace_for(MAX_GRACE, drain.deadline, made.now)
+    most = grace_for(MAX_GRACE, ends_at(drain.started_at, drain.deadline), made.now)
     capped = [fate for fate in new if fate.asked_grace > most]
     if not capped:
         return

@@ -51,7 +51,7 @@ def _due(cluster_id: UUID, now: datetime) -> QuerySet[Drain]:
 
 def view_of(row: Drain) -> DrainView:
     """A row with its verdicts as the step sees it."""
-    same = {name: getattr(row, name) for name in ("cause", "state", "deadline", "node_uid", "due_at", *MOMENTS)}
+    same = {name: getattr(row, name) for name in ("cause", "state", "started_at", "deadline", "node_uid", "due_at", *MOMENTS)}
     return DrainView(id=row.pk, fates=tuple(fate_of(verdict) for verdict in row.verdicts.all()), **same)
 
 

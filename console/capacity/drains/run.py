@@ -25,7 +25,7 @@ from console.capacity.drains import acts as drain_acts
 from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.acts import Doors
 from console.capacity.drains.doors import IN_FLIGHT, Keys, keys_of, open_doors
-from console.capacity.drains.step import grace_for, learn, step
+from console.capacity.drains.step import ends_at, grace_for, learn, step
 from console.capacity.drains.views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
 from console.capacity.models import Drain
 from console.clusters import leases
@@ -157,7 +157,8 @@ class _Run:
             async with self.slots:
                 at, action = self.clock(), wanted
                 if isinstance(wanted, Evict | Delete) and wanted.grace:
-                    action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, work.before.deadline, at))
+                    end = ends_at(work.before.started_at, work.before.deadline)
+                    action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, end, at))
                 answers.append((action, await drain_acts.act(doors, work.row, work.step.drain.node_uid, action), at))
         return work, answers
 

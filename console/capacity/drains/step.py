@@ -36,6 +36,7 @@ State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
 
 MAX_GRACE = 300  # seconds a pod can have at most, whatever it asks for
 MARGIN = 2  # seconds between a pod's last moment and the machine's, for the kubelet to report the end
+LATE = 4  # seconds beyond its deadline that a machine with a whole window stays, so that 300 s of grace are 300 s (decision 0016)
 LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
 NOW = timedelta(0)
 SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
@@ -59,7 +60,7 @@ def step(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
     left = _left(drain, seen)
     if not left:
         return _empty(drain, seen.node, now)
-    if now >= drain.deadline:
+    if now >= ends_at(drain.started_at, drain.deadline):
         return _too_late(drain, seen.node, left, now)
     return _tell(drain, seen.node, left, now)
 
@@ -106,9 +107,18 @@ def _held(drain: DrainView, fates: Iterable[Fate]) -> str:
     return f"held by budget {', '.join(budgets)}"[:300] if holds else ""
 
 
-def grace_for(asked: int, deadline: datetime, now: datetime) -> int:
+def ends_at(started_at: datetime, deadline: datetime) -> datetime:
+    """When a machine goes whatever is left on it: at its deadline, a moment later where that is a whole window after the notice.
+
+    So a pod that asks for 300 s and is told within 2 s has all of them. A shorter window is a cloud's or a person's, and hard.
+    """
+    whole = deadline - started_at >= timedelta(seconds=MAX_GRACE)
+    return deadline + timedelta(seconds=LATE) if whole else deadline
+
+
+def grace_for(asked: int, end: datetime, now: datetime) -> int:
     """Seconds a pod gets: its own wish, 300 at most, never past the machine's end, and never 0, which would forget it unasked."""
-    left = int((deadline - now).total_seconds()) - MARGIN
+    left = int((end - now).total_seconds()) - MARGIN
     return max(1, min(asked, MAX_GRACE, left))
 
 
@@ -184,7 +194,7 @@ def _left(drain: DrainView, seen: Seen) -> list[tuple[Fate, PodView]]:
 
 def _empty(drain: DrainView, node: NodeView | None, now: datetime) -> Step:
     """No evictable pod: drained, once the node is closed and nothing can be on its way to it any more."""
-    goes_anyway = drain.cause == Cause.PREEMPTED and now >= drain.deadline
+    goes_anyway = drain.cause == Cause.PREEMPTED and now >= ends_at(drain.started_at, drain.deadline)
     closed = drain.cordoned_at is not None and (drain.fates or now >= drain.cordoned_at + SOON)
     if node is not None and not closed and not goes_anyway:
         return Step(replace(drain, due_at=now + SOON), _closing(drain, node))
@@ -211,16 +221,17 @@ def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodVie
     if node is not None and drain.cordoned_at is None:
         return Step(replace(drain, due_at=now + LOOK), closing)
     tells: list[Action] = []
+    end = ends_at(drain.started_at, drain.deadline)
     for fate, pod in left:
         if pod.deletion_at is None:
-            grace = grace_for(fate.asked_grace, drain.deadline, now)
+            grace = grace_for(fate.asked_grace, end, now)
             override = fate.verdict == Verdict.BLOCKED and drain.cause == Cause.PREEMPTED
             tells.append(Delete(fate, grace) if override else Evict(fate, grace))
-    return Step(replace(drain, due_at=min(now + LOOK, drain.deadline)), (*closing, *tells))
+    return Step(replace(drain, due_at=min(now + LOOK, end)), (*closing, *tells))
 
 
 def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:
-    """The deadline: a preempted machine goes; otherwise a pod that was never told is not killed, and a person decides."""
+    """The end: a preempted machine goes; otherwise a pod that was never told is not killed, and a person decides."""
     untold = [fate for fate, pod in left if pod.deletion_at is None]
     if untold and drain.cause != Cause.PREEMPTED:
         note = _held(drain, untold) or f"{untold[0].name} could not be told to stop"
@@ -232,9 +243,10 @@ def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, Po
 
 
 def _unseen(drain: DrainView, now: datetime) -> Step:
-    """Kubernetes cannot be read. Only at its deadline does a machine go unseen, and only where it goes whatever is on it."""
-    if now < drain.deadline:
-        return Step(replace(drain, due_at=min(now + SOON, drain.deadline)))
+    """Kubernetes cannot be read. Only at its end does a machine go unseen, and only where it goes whatever is on it."""
+    end = ends_at(drain.started_at, drain.deadline)
+    if now < end:
+        return Step(replace(drain, due_at=min(now + SOON, end)))
     if drain.cause == Cause.PREEMPTED or not drain.node_uid:
         left = sum(fate.open for fate in drain.fates)
         return Step(replace(drain, state=State.TIMED_OUT, due_at=now, pods_left=left))

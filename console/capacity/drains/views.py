@@ -56,6 +56,7 @@ class DrainView:
     id: UUID
     cause: str
     state: str
+    started_at: datetime
     deadline: datetime
     node_uid: str
     due_at: datetime | None
