@@ -60,7 +60,9 @@ def from_environment() -> list[dict[str, Any]]:
             "settings": {
                 "server_url": issuer,
                 "groups_claim": env.text("HALFTIDE_OIDC_GROUPS_CLAIM", "groups"),
-                "graph_url": env.url("HALFTIDE_OIDC_GRAPH_URL").rstrip("/") if env.raw("HALFTIDE_OIDC_GRAPH_URL") else "",
+                "graph_url": env.url("HALFTIDE_OIDC_GRAPH_URL", schemes=("https",)).rstrip("/")
+                if env.raw("HALFTIDE_OIDC_GRAPH_URL")
+                else "",
                 "rules": rules,
             },
         }

@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from console.accounts.changes import apply_claims, rules_for
 from console.accounts.models import User
 from console.accounts.oidc.config import Provider
+from console.accounts.oidc.overage import without_reason
 
 
 def uid(issuer: str, subject: str) -> str:
@@ -55,6 +56,6 @@ def vouched(provider: Provider, claims: Mapping[str, Any], now: datetime) -> Use
     """The person of claims that were verified, made on first sight, with the roles that their groups give now."""
     account = find_or_create(provider.id, provider.issuer, claims["sub"], claims)
     if float(claims["iat"]) > account.extra_data.get("applied_iat", 0):
-        apply_claims(account, claims, provider.groups_claim, rules_for(provider), now)
+        apply_claims(account, without_reason(claims), provider.groups_claim, rules_for(provider), now)
     user: User = account.user
     return user

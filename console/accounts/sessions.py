@@ -15,6 +15,7 @@ from console.accounts.access import Actor
 from console.accounts.changes import apply_claims, audit, rules_for
 from console.accounts.models import SignIn, User
 from console.accounts.oidc import config
+from console.accounts.oidc.overage import points
 
 
 def due_after(now: datetime) -> datetime:
@@ -47,7 +48,7 @@ def begin(request: HttpRequest, user: User, login: Any, now: datetime) -> None:
         outcome = apply_claims(login.account, claims, provider.groups_claim, rules_for(provider), now, address)
         who = Actor(user=user, address=address)
         audit(who, "session.begin", user.get_username(), after={"provider": provider.id, "groups": outcome.said})
-    if outcome.grants is None:
+    if points(claims, provider.groups_claim):
         messages.warning(request, outcome.said)
 
 

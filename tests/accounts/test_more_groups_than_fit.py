@@ -23,6 +23,7 @@ POINTER = {
 def entra(stub: Stub, settings) -> Stub:
     """The stub is Microsoft Graph too, with 250 groups on three pages; `ml` is on the last."""
     settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]["settings"]["graph_url"] = f"{stub.issuer}/v1.0"
+    overage._left_alone.clear()
     names = [f"group-{number}" for number in range(249)] + ["ml"]
     for number, path in enumerate((FIRST, "/v1.0/page-2", "/v1.0/page-3")):
         page = {"value": [{"@odata.type": overage.GROUP, "id": name} for name in names[number * 100 : number * 100 + 100]]}
@@ -60,6 +61,7 @@ def test_a_list_that_fits_is_not_asked_for(entra, browser):
         ("/v1.0/page-2", (500, {}), "something else (500)"),
         (FIRST, (200, {"value": [], "@odata.nextLink": "https://evil.example/v1.0/page-2"}), "not its own"),
         (FIRST, (200, {"value": [], "@odata.nextLink": 7}), "not its own"),
+        (FIRST, (200, {"value": [], "@odata.nextLink": "https://["}), "not its own"),
     ],
 )
 def test_groups_that_are_not_given_change_no_role_and_are_said(page, answer, said, entra, browser, settings):
@@ -76,11 +78,37 @@ def test_groups_that_are_not_given_change_no_role_and_are_said(page, answer, sai
     assert "stay as they were" not in browser.console.get("/").content.decode()  # once is enough
 
 
-def test_a_graph_that_never_ends_is_left(entra, browser, monkeypatch):
+def test_a_graph_that_does_not_answer_is_left_alone_for_a_minute(entra, browser, settings):
+    """A queue of people who sign in, or whose sessions are checked, must not wait for it one after another."""
+    sign_in(entra, browser, ago=60)
+    settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]["settings"]["graph_url"] = "http://127.0.0.1:9/v1.0"
+    sign_in(entra, browser, **POINTER, ago=30)
+    assert "does not answer (ConnectError)" in SocialAccount.objects.get().extra_data["said"]
+    settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]["settings"]["graph_url"] = f"{entra.issuer}/v1.0"
+    sign_in(entra, browser, **POINTER)
+    assert "a moment ago" in SocialAccount.objects.get().extra_data["said"]
+    assert entra.hits[FIRST] == 0
+    assert Grant.objects.get().role == Role.OPERATOR
+
+
+def test_a_group_with_half_a_letter_is_refused_as_in_a_token(entra, browser):
+    entra.graph[FIRST] = (200, {"value": [{"id": "a\x00b"}]})
+    assert "a letter that is none" in sign_in(entra, browser, **POINTER).content.decode()
+
+
+def test_no_groups_at_all_is_no_notice_at_each_sign_in(entra, browser, settings):
+    """Roles may be given by hand, and then no groups claim is nothing to be told of."""
+    settings.ROOT_URLCONF = "console.urls"
+    sign_in(entra, browser, ago=60)
+    sign_in(entra, browser, groups=None)
+    assert "stay as they were" not in browser.console.get("/").content.decode()
+
+
+def test_a_graph_that_never_ends_is_left(entra, browser):
     entra.graph[FIRST] = (200, {"value": [], "@odata.nextLink": f"{entra.issuer}{FIRST}"})
     sign_in(entra, browser, **POINTER)
     assert entra.hits[FIRST] == overage.MOST_PAGES
-    assert "more than 30 pages" in SocialAccount.objects.get().extra_data["said"]
+    assert f"more than {overage.MOST_PAGES} pages" in SocialAccount.objects.get().extra_data["said"]
     assert not Grant.objects.exists()
 
 

@@ -14,11 +14,13 @@ import httpx
 
 from console.accounts.oidc.config import Provider
 from console.accounts.oidc.discovery import http
+from console.accounts.oidc.verify import require_storable
 
 # Groups within groups too, as in the token's own list; 999 is the most that Graph puts on a page.
 QUESTION = "/me/transitiveMemberOf?$select=id&$top=999"
-MOST_PAGES = 30
-LONGEST = 15.0  # seconds for all pages together; a person is waiting
+MOST_PAGES = 10
+LONGEST = 4.0  # seconds for all pages together: a person is waiting, or a task that may last 20
+ASK_AGAIN = 60.0  # seconds that a Graph which did not answer is left alone: others wait for it too
 GROUP = "#microsoft.graph.group"  # roles of the directory and administrative units stand in the same list
 
 # Where the sentence is kept, beside the claims, for the person and the trail. Never the provider's own word.
@@ -32,6 +34,9 @@ class NotGiven(Exception):
     why: str
 
 
+_left_alone: dict[str, float] = {}  # until when, by the provider's id
+
+
 def points(claims: Mapping[str, Any], claim: str) -> bool:
     """Whether the claim is left out and pointed to (OpenID Connect Core 5.6.2, "distributed claims")."""
     names = claims.get("_claim_names")
@@ -40,39 +45,55 @@ def points(claims: Mapping[str, Any], claim: str) -> bool:
 
 def followed(claims: Mapping[str, Any], provider: Provider, access_token: str) -> Mapping[str, Any]:
     """The claims with the groups in place of the pointer to them; where that fails, with the pointer and why."""
-    own = {name: value for name, value in claims.items() if name != WHY}
+    own = without_reason(claims)
     if not points(own, provider.groups_claim):
         return own
     try:
-        return {**own, provider.groups_claim: list(_groups(provider, access_token))}
+        groups = {provider.groups_claim: list(_groups(provider, access_token))}
+        require_storable(groups)
+        return {**own, **groups}
     except NotGiven as error:
         return {**own, WHY: error.why}
+
+
+def without_reason(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's claims as they come, without a reason that only we may give."""
+    return {name: value for name, value in claims.items() if name != WHY}
 
 
 def _groups(provider: Provider, access_token: str) -> Iterator[str]:
     """The ids of all groups of the person whose token it is. Raises NotGiven, also where there are too many pages."""
     if not provider.graph:
         raise NotGiven("no Microsoft Graph is known for this issuer (HALFTIDE_OIDC_GRAPH_URL)")
+    if time.monotonic() < _left_alone.get(provider.id, 0.0):
+        raise NotGiven("Microsoft Graph did not answer a moment ago")
     url, ends = provider.graph + QUESTION, time.monotonic() + LONGEST
     for _ in range(MOST_PAGES):
-        if time.monotonic() > ends:
-            raise NotGiven(f"Microsoft Graph took longer than {LONGEST:g} seconds")
-        page = _page(url, access_token)
+        page = _page(provider, url, access_token, ends - time.monotonic())
         yield from (entry["id"] for entry in page["value"] if _is_group(entry))
         url = page.get("@odata.nextLink", "")
         if not url:
             return
-        if not isinstance(url, str) or urlsplit(url)[:2] != urlsplit(provider.graph)[:2]:
+        if not isinstance(url, str) or not url.startswith(_origin(provider.graph)):
             raise NotGiven("Microsoft Graph named a next page that is not its own")
     raise NotGiven(f"Microsoft Graph gave more than {MOST_PAGES} pages")
 
 
-def _page(url: str, access_token: str) -> Mapping[str, Any]:
+def _origin(address: str) -> str:
+    """Scheme, host and the first slash of the path: what every address of the same server begins with."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _page(provider: Provider, url: str, access_token: str, seconds: float) -> Mapping[str, Any]:
     try:
-        answer = http().get(url, headers={"Authorization": f"Bearer {access_token}"})
+        answer = http().get(url, headers={"Authorization": f"Bearer {access_token}"}, timeout=max(seconds, 0.01))
         found = answer.json()
-    except (httpx.HTTPError, ValueError) as error:
+    except httpx.TransportError as error:
+        _left_alone[provider.id] = time.monotonic() + ASK_AGAIN
         raise NotGiven(f"Microsoft Graph does not answer ({type(error).__name__})") from error
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise NotGiven(f"Microsoft Graph answered with something else ({type(error).__name__})") from error
     if answer.status_code in (401, 403):
         raise NotGiven(
             f"Microsoft Graph refused them ({answer.status_code}): the application there needs the delegated permission User.Read"
