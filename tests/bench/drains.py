@@ -92,6 +92,9 @@ def rate(here: Installation, book: Book) -> None:
     book.at_most(f"{MANY} nodes × {EACH} pods: all told after the notice, or 0.7", after, "s", 5, or_met=mine >= 0.7 * peer)
     book.ratio_at_least(f"{MANY} nodes × {EACH} pods: rate of telling", mine, "pods/s", peer, 0.7, or_met=after <= 5)
     book.at_most("meanwhile on another cluster: notice → cordon", reached.get(other[0].name, 60.0), "s", 5)
+    closed = list(cordoned(here, cluster, at, MANY).values())
+    assert len(closed) == MANY, len(closed)
+    book.at_most(f"{MANY} notices at once, {EACH} pods on each node → cordon, p95", share(closed, 0.95), "s", 5)
     spread = _spread(here, cluster, at)
     book.at_most(f"{MANY} nodes × {EACH} pods: requests for each pod told", spread, "requests", 2)
 

@@ -1,13 +1,15 @@
 """From a Kubernetes Event to a browser, beside a bare watch on the same API; and how many Events a second become entries."""
 
 import asyncio
+import base64
 import json
 import statistics
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import websockets
 from django.conf import settings
@@ -25,12 +27,14 @@ from tests.installation import Installation, within
 EVENTS, A_SECOND = 500, 15
 HELD, HELD_SECONDS = 300, 60
 BURST = 3000
+SOCKETS, TO_ALL = 1000, 100
 
 
 def run(here: Installation, book: Book) -> None:
     cluster = world.cluster("bench", 4)
     node = world.nodes(cluster, 1)[0]
     latency(here, book, cluster, node)
+    thousand(here, book, cluster, node)
     held(here, book, cluster, node)
     burst(here, book, cluster, node)
 
@@ -125,6 +129,79 @@ async def _both(
     return [1000 * (bare[one] - sent[one]) for one in sorted(bare)], [
         1000 * (browser[one] - sent[one]) for one in sorted(browser)
     ]
+
+
+class Browser(asyncio.Protocol):
+    """A websocket that does nothing but note when which frame came: a thousand must not be what is measured."""
+
+    def __init__(self, hello: bytes, note: Callable[[bytes], None]) -> None:
+        self._hello, self._note = hello, note
+        self.open = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self._hello)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.open.done():
+            self.open.set_result(data.split(b"\r\n")[0])
+        self._note(data)
+
+
+def thousand(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
+    """From the sending of an Event to each of a thousand sockets of one process."""
+    stream = Stream.objects.get(pk=cluster.stream)
+    path = f"/live/{cluster.pk}/?since={stream.revision}&epoch={stream.epoch}"
+    took = asyncio.run(_to_all(here, world.api(here, cluster), path, cookie(), list(events(node, "many", TO_ALL))))
+    assert len(took) == SOCKETS * TO_ALL, (len(took), SOCKETS * TO_ALL)
+    book.at_most(f"Kubernetes event → each of {SOCKETS:,} browsers of one process, p50", statistics.median(took), "ms", 200)
+    book.at_most(f"Kubernetes event → each of {SOCKETS:,} browsers of one process, p99", share(took, 0.99), "ms", 200)
+
+
+async def _to_all(here: Installation, api: Bare, path: str, session: str, calls: list[Call]) -> list[float]:
+    sent: dict[int, float] = {}
+    came: list[dict[int, float]] = [{} for _ in range(SOCKETS)]
+    where = urlsplit(here.address)
+
+    def listener(number: int) -> Callable[[bytes], None]:
+        def note(data: bytes) -> None:
+            for part in data.split(b"many ")[1:]:
+                event_number, dot, _ = part.partition(b".")
+                if dot and event_number.isdigit():
+                    came[number].setdefault(int(event_number), time.monotonic())
+
+        return note
+
+    hello = "\r\n".join(
+        (
+            f"GET {path} HTTP/1.1",
+            f"Host: {where.netloc}",
+            f"Origin: {here.address}",
+            f"Cookie: {session}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}",
+            "",
+            "",
+        )
+    ).encode()
+    loop, transports = asyncio.get_running_loop(), []
+    for number in range(SOCKETS):
+        transport, browser = await loop.create_connection(
+            lambda n=number: Browser(hello, listener(n)), where.hostname, where.port
+        )
+        transports.append(transport)
+        assert b"101" in await browser.open
+    await asyncio.sleep(20)  # each is let in by a question to the database
+    await api.paced(calls, 5, lambda number: sent.setdefault(number, time.monotonic()))
+    for _ in range(200):
+        if all(len(one) == len(calls) for one in came):
+            break
+        await asyncio.sleep(0.1)
+    for transport in transports:
+        transport.close()
+    return [1000 * (at - sent[number]) for one in came for number, at in one.items()]
 
 
 def held(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
