@@ -12,7 +12,8 @@ def pool_called(region: str, gpu_type: str) -> Pool:
     if pool is None:
         known = Pool.objects.order_by("region", "gpu_type").values_list("region_id", "gpu_type_id")
         pools = ", ".join(f"{place} {kind}" for place, kind in known)
-        raise Unprocessable(f"There is no such pool. There are: {pools or 'none yet'}.", param="gpu_type", code="no_pool")
+        wanted = f"{gpu_type[:80]} in {region[:80]}"
+        raise Unprocessable(f"There is no pool of {wanted}. There are: {pools or 'none yet'}.", param="gpu_type", code="no_pool")
     return pool
 
 

@@ -47,7 +47,7 @@ def test_an_administrators_key_creates_a_cluster_in_its_project(api: object, wor
         ({"cluster_name": None}, 422, "cluster_name", "a text, not null"),
         ({"num_gpus": 0}, 422, "num_gpus", "at least one standard node"),
         ({"num_preemptible_gpus": 7}, 422, "num_preemptible_gpus", "0 or 8, not 7"),
-        ({"region": "mars"}, 422, "gpu_type", "There is no such pool"),
+        ({"region": "mars"}, 422, "gpu_type", "There is no pool of H100_SXM in mars"),
         ({"region": "\x00"}, 422, "region", "no such name is written so"),
         ({"billing_type": "RESERVED"}, 422, "billing_type", "on demand"),
         ({"duration_days": 3}, 422, "duration_days", "on demand"),

@@ -148,6 +148,11 @@ def agrees(world: World, rows: dict[str, PodVerdict]) -> None:
         if fate.ends():
             # A second is cut off by the kubelet, and a shell needs its own time to leave.
             assert abs(said["ended"].at - row.ended_at) <= LEAVING, fate.name
+        if fate.ends() and fate.side is None:
+            assert said["ended"].code == row.exit_code, fate.name
+        if fate.pulled and not fate.ends():  # it did not listen: its end is the end of its grace, after the hook too
+            assert row.given_grace is not None
+            assert abs(row.ended_at - row.told_at - timedelta(seconds=row.given_grace)) <= LEAVING + CUT, fate.name
     assert "told" not in world.said(STAYS.name)
 
 
