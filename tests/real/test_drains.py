@@ -216,7 +216,7 @@ def test_the_real_controllers_make_the_pods_anew_where_their_selectors_allow(rea
         fleet.ask("DELETE", f"/apis/{group}/v1/namespaces/{{ns}}/{kind}/{name}", {"propagationPolicy": "Background"})
 
 
-def test_a_new_node_counts_once_admissions_taint_is_gone_and_never_more_are_made_than_wanted(ready: Fleet) -> None:
+def test_a_new_node_loses_admissions_taints_and_never_more_are_made_than_wanted(ready: Fleet) -> None:
     """kubernetes/autoscaler#687, kubernetes/kubernetes#43709: answers that are lost, machines that take their time."""
     fleet = ready
     made = set(fleet.machines.known)
@@ -228,7 +228,8 @@ def test_a_new_node_counts_once_admissions_taint_is_gone_and_never_more_are_made
     assert len(fleet.machines.known.keys() - made) == 1
     assert len(fleet.machines.there) == 2 + PREEMPTIBLE == fleet.machine_rows()
     fresh = Node.objects.filter(cluster=fleet.cluster).latest("created_at")
-    assert fleet.ask("GET", f"/api/v1/nodes/{fresh.name}")["spec"].get("taints", []) == []
+    # A node counts from its own word Ready; Kubernetes' controller takes the taints off a moment later.
+    eventually(lambda: not fleet.ask("GET", f"/api/v1/nodes/{fresh.name}")["spec"].get("taints"), 30)
     assert Entry.objects.filter(reason="NodeBooting", subject_name=fresh.name).count() == 1
     set_target(fleet.olu, fleet.cluster, 8 * PREEMPTIBLE)
 
