@@ -86,10 +86,12 @@ def _take(batch: _Batch, cluster: Cluster, item: Seen, seen_version: str, clock_
 
 def _miss(batch: _Batch, stored: QuerySet[Pod], end: Complete) -> None:
     """What a complete list did not have is gone; nobody saw how."""
-    ours = stored.exclude(uid__in=batch.gone).values_list("uid", "finished", "node_name", "workload_id")
-    for uid, finished, node, workload in [row for row in ours if row[0] not in end.uids]:
+    ours = stored.exclude(uid__in=batch.gone).values_list(
+        "uid", "finished", "node_name", "workload_id", "deleting_since", "grace_seconds"
+    )
+    for uid, finished, node, workload, since, grace in [row for row in ours if row[0] not in end.uids]:
         if node and not finished:
-            batch.ends.append(PodEnd(uid, end.at, None, False))
+            batch.ends.append(PodEnd(uid, end.at, None, False, since, grace if since else 0))
         batch.left.add(workload)
         batch.gone.add(uid)
 
@@ -117,4 +119,6 @@ def _fill(row: Pod, shape: PodShape, at: datetime) -> bool:
 
 def _end(shape: PodShape, at: datetime, clock_offset: float) -> PodEnd:
     """How it ended. Without an exit code nobody saw it end, we only see that it is gone."""
-    return PodEnd(shape.uid, trusted(shape.ended_at, at, clock_offset), shape.exit_code, shape.exit_code is not None)
+    since, grace = pod_view(shape).deleting_since, shape.deletion_grace or shape.grace_seconds
+    ended_at = trusted(shape.ended_at, at, clock_offset)
+    return PodEnd(shape.uid, ended_at, shape.exit_code, shape.exit_code is not None, since, grace if since else 0)

@@ -133,3 +133,21 @@ def test_an_uncordon_counts_the_node_once_even_where_the_watch_writes_its_row_to
     cluster.refresh_from_db()
     assert cluster.allocated_preemptible_gpus == 16
     assert not Node.objects.get(name="node-1").draining
+
+
+@pytest.mark.parametrize(
+    ("before", "cause", "after"),
+    [
+        (Verdict.STOPPING, Cause.PREEMPTED, Verdict.FINISHED),
+        (Verdict.BLOCKED, Cause.PREEMPTED, Verdict.BUDGET_OVERRIDDEN),
+        (Verdict.BLOCKED, Cause.SCALED_DOWN, Verdict.FINISHED),
+    ],
+)
+def test_a_telling_that_a_killed_run_could_not_write_is_known_from_kubernetes(before, cause, after):
+    """Killed between the eviction and the row, while the pod ended before the next look: seen once in a worker killed in CI."""
+    cluster = fleet("node-1")
+    told(cluster, Pod("a", grace=200, stops_after=100), cause=cause)
+    PodVerdict.objects.update(told_at=None, given_grace=0, verdict=before)
+    in_change(cluster, pod_ended, [PodEnd("uid-a", START + timedelta(seconds=9), 0, True, START + timedelta(seconds=2), 200)])
+    row = PodVerdict.objects.get()
+    assert (row.told_at, row.given_grace, row.verdict) == (START + timedelta(seconds=2), 200, after)

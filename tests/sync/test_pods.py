@@ -29,7 +29,7 @@ def test_an_end_is_told_once_with_its_exit_code(line: Line, ends: list[PodEnd]) 
     line.write(*line.seen(pod(version=22, **going, **over)))
     assert Pod.objects.get().finished
     line.write(*line.seen(pod(version=23, **going, **over), type_="DELETED"))
-    assert ends == [PodEnd("uid-train-0", NOON + timedelta(seconds=18), 3, True)]
+    assert ends == [PodEnd("uid-train-0", NOON + timedelta(seconds=18), 3, True, NOON, 120)]
     assert not Pod.objects.exists()
 
 

@@ -12,7 +12,7 @@ from django.db.models import Q, prefetch_related_objects
 
 from console.capacity.drains.changes import class_of, subject, take_back, wake_drains
 from console.capacity.drains.rows import fate_of, put_fates
-from console.capacity.drains.verdicts import Fate, ended, merge, vanished
+from console.capacity.drains.verdicts import Fate, ended, merge, seen_told, vanished
 from console.capacity.models import Drain, PodVerdict
 from console.clusters.models import Cluster, Node
 from console.timeline.changes import KUBERNETES, Change
@@ -23,12 +23,17 @@ State = Drain.State
 
 @dataclass(frozen=True)
 class PodEnd:
-    """How a pod ended. `observed`: its terminated state was seen, with an exit code; else it is only known to be gone."""
+    """How a pod ended. `observed`: its terminated state was seen, with an exit code; else it is only known to be gone.
+
+    `told_at`: when Kubernetes was asked to delete it, None where nobody asked; `grace`: the seconds it was given then.
+    """
 
     uid: str
     ended_at: datetime
     exit_code: int | None
     observed: bool
+    told_at: datetime | None = None
+    grace: int = 0
 
 
 def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
@@ -45,9 +50,11 @@ def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
         after = dict(before)
         for uid in before.keys() & told.keys():
             end, fate = told[uid], before[uid]
+            if end.told_at is not None:
+                fate = seen_told(fate, min(made.now, end.told_at), end.grace, row.cause == Drain.Cause.PREEMPTED)
             seen = end.observed and end.exit_code is not None
             found = ended(fate, end.ended_at, end.exit_code) if seen else vanished(fate, end.ended_at)
-            after[uid] = merge(fate, found)
+            after[uid] = merge(before[uid], found)
         changed = [fate for uid, fate in after.items() if fate != before[uid]]
         if changed:
             written += [(row, fate) for fate in changed]

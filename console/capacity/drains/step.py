@@ -170,15 +170,9 @@ def _observed(fate: Fate, pod: PodView | None, cause: str, now: datetime) -> Fat
     if pod is None:
         return verdicts.vanished(fate, now)
     if pod.deletion_at is not None and fate.told_at is None:
-        # Told by a run that died before it could write, or by somebody else: Kubernetes knows when and with how much.
         grace = pod.deletion_grace if pod.deletion_grace is not None else pod.grace_seconds
-        overridden = fate.verdict == Verdict.BLOCKED and cause == Cause.PREEMPTED
-        fate = verdicts.told(
-            fate,
-            min(now, pod.deletion_at - timedelta(seconds=grace)),
-            grace,
-            Verdict.BUDGET_OVERRIDDEN if overridden else Verdict.STOPPING,
-        )
+        at = min(now, pod.deletion_at - timedelta(seconds=grace))
+        fate = verdicts.seen_told(fate, at, grace, cause == Cause.PREEMPTED)
     if pod.finished and pod.exit_code is not None:
         return verdicts.ended(fate, pod.ended_at or now, pod.exit_code)
     if pod.finished:  # called Failed by somebody else, as of a node that is gone or shut down: nobody saw how it ended

@@ -55,6 +55,15 @@ def told(fate: Fate, at: datetime, grace: int, verdict: str = Verdict.STOPPING) 
     return replace(fate, told_at=at, given_grace=grace, verdict=verdict, budget=budget)
 
 
+def seen_told(fate: Fate, at: datetime, grace: int, preempted: bool) -> Fate:
+    """As `told`, by Kubernetes' word: a run died before it could write what it had sent, or somebody else told it.
+
+    Where its budget had refused and its machine goes anyway, that is what it was told by.
+    """
+    overridden = fate.verdict == Verdict.BLOCKED and preempted
+    return told(fate, at, grace, Verdict.BUDGET_OVERRIDDEN if overridden else Verdict.STOPPING)
+
+
 def blocked(fate: Fate, budget: str) -> Fate:
     return replace(fate, verdict=Verdict.BLOCKED, budget=budget)
 
