@@ -176,10 +176,10 @@ def _audited(log: Path, since: datetime) -> list[Asked]:
 
 
 def cordons(here: Installation, of: Cluster, since: datetime) -> dict[str, datetime]:
-    """By node, when the API answered its first patch."""
+    """By node, when the API answered our first patch: Kubernetes' own controllers patch nodes too."""
     found: dict[str, datetime] = {}
     for one in asked(here, of, since):
-        if one.verb == "patch" and "/nodes/" in one.path and one.status == 200:
+        if one.agent == "halftide" and one.verb == "patch" and "/nodes/" in one.path and one.status == 200:
             found.setdefault(one.path.rpartition("/")[2], one.at)
     return found
 
