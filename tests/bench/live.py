@@ -132,20 +132,48 @@ async def _both(
 
 
 class Browser(asyncio.Protocol):
-    """A websocket that does nothing but note when which frame came: a thousand must not be what is measured."""
+    """A websocket that does nothing but answer pings and note when which frame came: a thousand must not be what is measured."""
 
     def __init__(self, hello: bytes, note: Callable[[bytes], None]) -> None:
-        self._hello, self._note = hello, note
+        self._hello, self._note, self._rest = hello, note, b""
+        self._transport: asyncio.Transport | None = None
         self.open = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
         transport.write(self._hello)
 
     def data_received(self, data: bytes) -> None:
+        self._rest += data
         if not self.open.done():
-            self.open.set_result(data.split(b"\r\n")[0])
-        self._note(data)
+            head, ended, rest = self._rest.partition(b"\r\n\r\n")
+            if not ended:
+                return
+            self._rest = rest
+            self.open.set_result(head)
+        while (frame := _frame(self._rest)) is not None:
+            kind, payload, self._rest = frame
+            if kind == PING and self._transport is not None:
+                self._transport.write(bytes((0x80 | PONG, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
+            else:
+                self._note(payload)
+
+
+PING, PONG = 0x9, 0xA  # RFC 6455, 5.2
+
+
+def _frame(data: bytes) -> tuple[int, bytes, bytes] | None:
+    """Kind, payload and what follows, of a server's frame (never masked); None where it is not all there yet."""
+    if len(data) < 2:
+        return None
+    size, start = data[1], 2
+    if size >= 126:
+        start = 4 if size == 126 else 10
+        size = int.from_bytes(data[2:start])
+    if len(data) < start + size:
+        return None
+    return data[0] & 0x0F, data[start : start + size], data[start + size :]
 
 
 def thousand(here: Installation, book: Book, cluster: Cluster, node: Node) -> None:
