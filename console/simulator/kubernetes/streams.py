@@ -13,6 +13,7 @@ from console.simulator.kubernetes.selectors import matcher, parse_fields, parse_
 from console.simulator.kubernetes.store import Event, Record, Store, Subscription
 from console.simulator.values import Json, dumps
 
+LAST_BOOKMARK_SECONDS = 2.0  # before its end, as the real one does
 BOOKMARK_SECONDS = 10.0  # the real one sends them about once a minute; a quick one shows sooner that a client obeys them
 DEFAULT_SECONDS = (1800, 3600)  # as the real one: a random time, so that watches do not all come back together
 Matches = Callable[[Json], bool]
@@ -75,7 +76,8 @@ async def lines(store: Store, asked: Watch) -> AsyncGenerator[bytes, None]:
     subscription = store.subscribe(resource)
     try:
         loop = asyncio.get_running_loop()
-        end, next_mark = loop.time() + asked.seconds, loop.time() + BOOKMARK_SECONDS
+        end = loop.time() + asked.seconds
+        next_mark = _next_mark(loop.time(), end)
         teller = _Teller(asked, asked.since or store.version)
         if asked.since:
             subscription.queue.extend(store.since(resource, asked.since))
@@ -88,7 +90,7 @@ async def lines(store: Store, asked: Watch) -> AsyncGenerator[bytes, None]:
             # A bookmark promises that everything before it was told, so none is sent while something waits.
             if asked.bookmarks and loop.time() >= next_mark and not subscription.queue:
                 teller.version = max(teller.version, store.version)
-                next_mark = loop.time() + BOOKMARK_SECONDS
+                next_mark = _next_mark(loop.time(), end)
                 yield asked.renderer.bookmark(teller.version)
             if not subscription.queue:
                 await _woken(subscription.wake, min(end, next_mark if asked.bookmarks else end) - loop.time())
@@ -137,6 +139,12 @@ def _left(event: Event) -> Record:
         return event.new
     metadata = {**event.old.body["metadata"], "resourceVersion": str(event.version)}
     return Record(event.version, {**event.old.body, "metadata": metadata})
+
+
+def _next_mark(now: float, end: float) -> float:
+    """When the next bookmark is due: at a steady pace, and shortly before the watch ends."""
+    last = end - LAST_BOOKMARK_SECONDS
+    return min(now + BOOKMARK_SECONDS, last) if now < last else now + BOOKMARK_SECONDS
 
 
 async def _woken(wake: asyncio.Event, seconds: float) -> None:
