@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from console.accounts.changes import apply_claims, rules_for
 from console.accounts.models import User
 from console.accounts.oidc.config import Provider
-from console.accounts.oidc.overage import without_reason
+from console.accounts.roles import without_reason
 
 
 def uid(issuer: str, subject: str) -> str:

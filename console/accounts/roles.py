@@ -11,7 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from console.accounts.models import Role
-from console.accounts.oidc.overage import WHY, points
+
+# Where the sentence is kept, beside the claims, for the person and the trail. Never the provider's own word.
+WHY = "halftide_groups_not_given"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ def decide(claims: Mapping[str, Any], claim: str, rules: Iterable[Rule]) -> Outc
     if not grants:
         return Outcome(groups, grants, f"None of your groups gives a role here: {names}.")
     return Outcome(groups, grants, f"Your groups: {names}.")
+
+
+def points(claims: Mapping[str, Any], claim: str) -> bool:
+    """Whether the claim is left out and pointed to (OpenID Connect Core 5.6.2, "distributed claims")."""
+    names = claims.get("_claim_names")
+    return claim not in claims and isinstance(names, Mapping) and claim in names
+
+
+def without_reason(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's claims as they come, without a reason that only we may give."""
+    return {name: value for name, value in claims.items() if name != WHY}
 
 
 def _unchanged(why: str) -> Outcome:

@@ -15,7 +15,7 @@ from console.accounts.access import Actor
 from console.accounts.changes import apply_claims, audit, rules_for
 from console.accounts.models import SignIn, User
 from console.accounts.oidc import config
-from console.accounts.oidc.overage import points
+from console.accounts.roles import points
 
 
 def due_after(now: datetime) -> datetime:

@@ -7,6 +7,7 @@ from django.utils import timezone
 from console.accounts import environment, revalidation
 from console.accounts.models import AuditRow, Grant, Role, SignIn
 from console.accounts.oidc import config, overage
+from console.accounts.roles import WHY
 from tests.accounts.stub import Stub
 from tests.accounts.test_forged_tokens import through_the_browser
 from tests.accounts.test_revalidation import later
@@ -128,8 +129,8 @@ def test_the_list_is_asked_for_again_when_the_session_is(entra, browser):
 
 
 def test_a_provider_cannot_write_our_reason(entra, browser):
-    entra.userinfo[overage.WHY] = "call 555-0100"
-    sign_in(entra, browser, **POINTER, **{overage.WHY: "call 555-0100"})
+    entra.userinfo[WHY] = "call 555-0100"
+    sign_in(entra, browser, **POINTER, **{WHY: "call 555-0100"})
     assert "555" not in SocialAccount.objects.get().extra_data["said"]
 
 

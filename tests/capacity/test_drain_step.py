@@ -83,15 +83,15 @@ def test_grace_is_the_pods_own_but_never_past_the_machines_end(asked, left, give
 
 @pytest.mark.parametrize(("told_after", "given"), [(0, 300), (1.9, 300), (2, 300), (2.1, 299), (12, 290)])
 def test_three_hundred_seconds_are_three_hundred_where_the_notice_leaves_a_whole_window(told_after, given):
-    end = ends_at(START, START + seconds(300))
+    end = ends_at(new())
     assert grace_for(300, end, START + seconds(told_after)) == given
     assert end <= START + seconds(315)  # guarantee 2: gone by the deadline + 15 s
 
 
 def test_a_shorter_window_is_somebody_elses_and_hard():
     """A cloud's two minutes end the machine, whatever we would like (aws/aws-node-termination-handler#936)."""
-    assert ends_at(START, START + seconds(120)) == START + seconds(120)
-    assert grace_for(300, ends_at(START, START + seconds(120)), START) == 118
+    assert ends_at(new(seconds=120)) == START + seconds(120)
+    assert grace_for(300, ends_at(new(seconds=120)), START) == 118
 
 
 def test_a_pod_that_needs_all_of_its_five_minutes_finishes_by_itself():
@@ -243,7 +243,7 @@ def test_an_unreadable_cluster_decides_nothing_but_that_a_preempted_machine_goes
     drain = round_of(world, drain, blind=True)
     assert drain.state == State.TERMINATING  # although the pod has long stopped: nobody has seen it
     assert fate(drain, "a").ended_at is None
-    world.now = ends_at(drain.started_at, drain.deadline)
+    world.now = ends_at(drain)
     assert round_of(world, drain, blind=True).state == state
 
 

@@ -269,7 +269,7 @@ def test_while_kubernetes_is_down_the_drain_says_so_and_a_preempted_machine_stil
     api.drive(cluster)
     drain.refresh_from_db()
     assert (drain.state, drain.note) == (State.ASKED, "The Kubernetes API cannot be reached.")
-    api.now = ends_at(drain.started_at, drain.deadline)
+    api.now = ends_at(drain)
     api.drive(cluster)
     drain.refresh_from_db()
     assert drain.state == State.TIMED_OUT

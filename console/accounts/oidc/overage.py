@@ -15,6 +15,7 @@ import httpx
 from console.accounts.oidc.config import Provider
 from console.accounts.oidc.discovery import http
 from console.accounts.oidc.verify import require_storable
+from console.accounts.roles import WHY, points, without_reason
 
 # Groups within groups too, as in the token's own list; 999 is the most that Graph puts on a page.
 QUESTION = "/me/transitiveMemberOf?$select=id&$top=999"
@@ -22,9 +23,6 @@ MOST_PAGES = 10
 LONGEST = 4.0  # seconds for all pages together: a person is waiting, or a task that may last 20
 ASK_AGAIN = 60.0  # seconds that a Graph which did not answer is left alone: others wait for it too
 GROUP = "#microsoft.graph.group"  # roles of the directory and administrative units stand in the same list
-
-# Where the sentence is kept, beside the claims, for the person and the trail. Never the provider's own word.
-WHY = "halftide_groups_not_given"
 
 
 @dataclass
@@ -35,12 +33,6 @@ class NotGiven(Exception):
 
 
 _left_alone: dict[str, float] = {}  # until when, by the provider's id
-
-
-def points(claims: Mapping[str, Any], claim: str) -> bool:
-    """Whether the claim is left out and pointed to (OpenID Connect Core 5.6.2, "distributed claims")."""
-    names = claims.get("_claim_names")
-    return claim not in claims and isinstance(names, Mapping) and claim in names
 
 
 def followed(claims: Mapping[str, Any], provider: Provider, access_token: str) -> Mapping[str, Any]:
@@ -54,11 +46,6 @@ def followed(claims: Mapping[str, Any], provider: Provider, access_token: str) -
         return {**own, **groups}
     except NotGiven as error:
         return {**own, WHY: error.why}
-
-
-def without_reason(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """A provider's claims as they come, without a reason that only we may give."""
-    return {name: value for name, value in claims.items() if name != WHY}
 
 
 def _groups(provider: Provider, access_token: str) -> Iterator[str]:

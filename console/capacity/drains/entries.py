@@ -30,7 +30,7 @@ def say(made: Change, drain: Drain, was: str, before: Iterable[Fate], after: Ite
 
 def _graces(made: Change, drain: Drain, new: list[Fate]) -> None:
     """Said when the pods are first seen, for all of them at once."""
-    most = grace_for(MAX_GRACE, ends_at(drain.started_at, drain.deadline), made.now)
+    most = grace_for(MAX_GRACE, ends_at(drain), made.now)
     capped = [fate for fate in new if fate.asked_grace > most]
     if not capped:
         return

@@ -157,8 +157,7 @@ class _Run:
             async with self.slots:
                 at, action = self.clock(), wanted
                 if isinstance(wanted, Evict | Delete) and wanted.grace:
-                    end = ends_at(work.before.started_at, work.before.deadline)
-                    action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, end, at))
+                    action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, ends_at(work.before), at))
                 answers.append((action, await drain_acts.act(doors, work.row, work.step.drain.node_uid, action), at))
         return work, answers
 

@@ -60,7 +60,7 @@ def step(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
     left = _left(drain, seen)
     if not left:
         return _empty(drain, seen.node, now)
-    if now >= ends_at(drain.started_at, drain.deadline):
+    if now >= ends_at(drain):
         return _too_late(drain, seen.node, left, now)
     return _tell(drain, seen.node, left, now)
 
@@ -107,13 +107,13 @@ def _held(drain: DrainView, fates: Iterable[Fate]) -> str:
     return f"held by budget {', '.join(budgets)}"[:300] if holds else ""
 
 
-def ends_at(started_at: datetime, deadline: datetime) -> datetime:
+def ends_at(drain: DrainView | Drain) -> datetime:
     """When a machine goes whatever is left on it: at its deadline, a moment later where that is a whole window after the notice.
 
     So a pod that asks for 300 s and is told within 2 s has all of them. A shorter window is a cloud's or a person's, and hard.
     """
-    whole = deadline - started_at >= timedelta(seconds=MAX_GRACE)
-    return deadline + timedelta(seconds=LATE) if whole else deadline
+    whole = drain.deadline - drain.started_at >= timedelta(seconds=MAX_GRACE)
+    return drain.deadline + timedelta(seconds=LATE) if whole else drain.deadline
 
 
 def grace_for(asked: int, end: datetime, now: datetime) -> int:
@@ -188,7 +188,7 @@ def _left(drain: DrainView, seen: Seen) -> list[tuple[Fate, PodView]]:
 
 def _empty(drain: DrainView, node: NodeView | None, now: datetime) -> Step:
     """No evictable pod: drained, once the node is closed and nothing can be on its way to it any more."""
-    goes_anyway = drain.cause == Cause.PREEMPTED and now >= ends_at(drain.started_at, drain.deadline)
+    goes_anyway = drain.cause == Cause.PREEMPTED and now >= ends_at(drain)
     closed = drain.cordoned_at is not None and (drain.fates or now >= drain.cordoned_at + SOON)
     if node is not None and not closed and not goes_anyway:
         return Step(replace(drain, due_at=now + SOON), _closing(drain, node))
@@ -215,7 +215,7 @@ def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodVie
     if node is not None and drain.cordoned_at is None:
         return Step(replace(drain, due_at=now + LOOK), closing)
     tells: list[Action] = []
-    end = ends_at(drain.started_at, drain.deadline)
+    end = ends_at(drain)
     for fate, pod in left:
         if pod.deletion_at is None:
             grace = grace_for(fate.asked_grace, end, now)
@@ -238,7 +238,7 @@ def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, Po
 
 def _unseen(drain: DrainView, now: datetime) -> Step:
     """Kubernetes cannot be read. Only at its end does a machine go unseen, and only where it goes whatever is on it."""
-    end = ends_at(drain.started_at, drain.deadline)
+    end = ends_at(drain)
     if now < end:
         return Step(replace(drain, due_at=min(now + SOON, end)))
     if drain.cause == Cause.PREEMPTED or not drain.node_uid:
