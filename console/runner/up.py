@@ -192,8 +192,13 @@ def watch(supervisor: Supervisor) -> None:
             now = {status.name: status for status in supervisor.status()}
             for line in changes(before, now):
                 print(f"  {time.strftime('%H:%M:%S')}  {line}", flush=True)
-            before = now
+            before |= settled(now)
     raise RunnerError("The supervisor has ended by itself, and everything under it: run `make up` again.")
+
+
+def settled(now: Mapping[str, Status]) -> dict[str, Status]:
+    """What the next look is compared with. A process that is starting is back only when it has stayed for a second."""
+    return {name: status for name, status in now.items() if status.state != "STARTING"}
 
 
 def changes(before: Mapping[str, Status], now: Mapping[str, Status]) -> list[str]:
