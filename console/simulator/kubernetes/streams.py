@@ -89,9 +89,11 @@ async def lines(store: Store, asked: Watch) -> AsyncGenerator[bytes, None]:
                 yield piece
             # A bookmark promises that everything before it was told, so none is sent while something waits.
             if asked.bookmarks and loop.time() >= next_mark and not subscription.queue:
-                teller.version = max(teller.version, store.version)
                 next_mark = _next_mark(loop.time(), end)
-                yield asked.renderer.bookmark(teller.version)
+                # Nor to who asks for a version that is still to come: the real one leaves it waiting in silence.
+                if store.version >= teller.version:
+                    teller.version = store.version
+                    yield asked.renderer.bookmark(teller.version)
             if not subscription.queue:
                 await _woken(subscription.wake, min(end, next_mark if asked.bookmarks else end) - loop.time())
     finally:
