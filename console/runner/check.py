@@ -2,15 +2,18 @@
 
 All of them run even if an early one fails, so that one run shows all there is to mend. pytest comes last, in three runs: what
 only computes and asks PostgreSQL, and what talks to a Kubernetes, each by two workers; what races a real clock alone after them.
+What did not run, for want of a real Kubernetes or of machines, is said in the last lines.
 """
 
 import os
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from console import env
 from console.env import ROOT
+from console.runner import left_out
 
 # django-stubs reads the settings to know the models; it connects to nothing.
 PLACEHOLDERS = {
@@ -43,13 +46,20 @@ RUNS = (
 def check(python: Path) -> int:
     """Run everything and return 0 only if all of it is well."""
     failed = [heading for heading, arguments in STEPS if _run(heading, [python, *arguments]) != 0]
-    for name, arguments in RUNS:
-        heading = f"Tests, {name} (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
-        if _run(heading, [python, "-m", "pytest", "-q", "--durations=12", *arguments], LONG_RUNS) != 0:
-            failed.append(f"tests, {name}")
-    print(f"\n== {'Failed: ' + ', '.join(failed) if failed else 'All is well'}", flush=True)
-    if not env.boolean("HALFTIDE_CONTROLPLANE", True):
-        print("!! HALFTIDE_CONTROLPLANE=off: NOTHING WAS TRIED ON A REAL KUBERNETES", flush=True)
+    return tests(python, RUNS, failed)
+
+
+def tests(python: Path, runs: Iterable[tuple[str, list[str]]], failed: list[str]) -> int:
+    """Run these tests; 0 if they and what went before are well. What did not run is said last, aloud."""
+    with left_out.added_up() as file:
+        for name, arguments in runs:
+            heading = f"Tests, {name} (pytest)" + (f"; already failed: {', '.join(failed)}" if failed else "")
+            command: list[Path | str] = [python, "-m", "pytest", "-q", "--durations=12", *arguments]
+            if _run(heading, command, LONG_RUNS | {left_out.VARIABLE: str(file)}) != 0:
+                failed = [*failed, f"tests, {name}"]
+        print(f"\n== {'Failed: ' + ', '.join(failed) if failed else 'All is well'}", flush=True)
+        for line in left_out.lines(file, off=not env.boolean("HALFTIDE_CONTROLPLANE", True)):
+            print(line, flush=True)
     return 1 if failed else 0
 
 

@@ -48,7 +48,7 @@ def _contract() -> int:
     _install(VENV, TESTING)
     _clients()
     _kubernetes()
-    return subprocess.run([install.python_of(VENV), "-m", "pytest", "-q", "tests/contract"], cwd=ROOT, check=False).returncode
+    return check.tests(install.python_of(VENV), [("contract", ["tests/contract"])], [])
 
 
 def _controlplane() -> None:

@@ -18,9 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 from console.env import ROOT
 from console.kube.marks import CLASS_LABEL, PREEMPTIBLE
 from console.runner.child import PARENT
+from console.runner.left_out import NO_MACHINES
 from tests.controlplane.plane import Plane
 from tests.installation import free_ports
 from tests.machines import image
@@ -67,6 +70,13 @@ def missing() -> str:
         return "not root"
     lacking = [need for need in NEEDS if not shutil.which(need)]
     return f"no {', '.join(lacking)} (Debian: {PACKAGES})" if lacking else ""
+
+
+def require() -> None:
+    """Skip the test aloud where no machine can run; where they are required (HALFTIDE_MACHINES=required), fail it."""
+    if why := missing():
+        assert os.environ.get("HALFTIDE_MACHINES") != "required", why
+        pytest.skip(f"{NO_MACHINES}: {why}")
 
 
 class Machine:

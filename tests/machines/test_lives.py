@@ -1,7 +1,6 @@
 """A machine that is taken back, real or simulated: what the engine says of each pod, and what the containers wrote."""
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -23,7 +22,7 @@ from tests.controlplane.fixtures import built
 from tests.controlplane.plane import Plane
 from tests.installation import within
 from tests.machines.fates import FATES, STAYS, WINDOW
-from tests.machines.machine import Machine, missing
+from tests.machines.machine import Machine, require
 from tests.machines.worlds import World, real, simulated
 from tests.reports import report, table
 from tests.simulator.conftest import Simulation, eventually
@@ -33,7 +32,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 CUT = timedelta(seconds=1)  # Kubernetes writes whole seconds
 LEAVING = timedelta(seconds=3)
-REQUIRED = os.environ.get("HALFTIDE_MACHINES") == "required"
 
 
 @pytest.fixture(scope="session")
@@ -54,9 +52,7 @@ def watchers(db: None) -> Iterator[Watchers]:
 @contextmanager
 def real_world(request: pytest.FixtureRequest, *names: str) -> Iterator[World]:
     """Machines of these names, and a registry that takes every call and never answers."""
-    if why := missing():
-        assert not REQUIRED, why
-        pytest.skip(f"NO REAL MACHINES RAN: {why}")
+    require()
     plane: Plane = request.getfixturevalue("plane")
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
