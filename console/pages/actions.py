@@ -16,6 +16,7 @@ from console.http import BadInput, Conflict, DomainError, Forbidden, NotFound, U
 from console.pages.asking import actor_of, line_of_text, optional_number, way_back, whole_number
 from console.pages.context import may_flip
 from console.pages.views import show_overview
+from console.timeline.queries import heads
 
 MENDABLE = (BadInput, Conflict, Unprocessable)  # the page with what was typed, and the sentence beside it
 
@@ -81,12 +82,12 @@ def _id(text: str) -> UUID | None:
 
 
 def _done(request: HttpRequest, cluster: Cluster) -> HttpResponseBase:
-    """To a script the same parts that the socket sends; to a plain form the page it came from."""
+    """To a script the same parts that the socket sends, and the revision they are of; to a plain form the page it came from."""
     if not wants_json(request):
         return redirect(way_back(request, f"/clusters/{cluster.pk}"))
-    fresh = get_cluster(actor_of(request), cluster.pk)
-    html = panels.render_panel(picture.read(fresh, timezone.now()))
-    return JsonResponse({"panel": html, "desired": fresh.desired_preemptible_gpus, "revision": fresh.target_revision})
+    head = heads([cluster.stream])[cluster.stream].revision  # read first, so the parts are at least as new
+    html = panels.render_panel(picture.read(get_cluster(actor_of(request), cluster.pk), timezone.now()))
+    return JsonResponse({"panel": html, "head": head, "revision": cluster.target_revision})
 
 
 def _mend(request: HttpRequest, cluster_id: UUID, error: DomainError) -> HttpResponse:

@@ -1,17 +1,18 @@
 // The tide gauge. Moving it only previews; a value that has settled is one request with the revision it was based on. While it is
 // held no live update touches it. Requests go one after the other; the last value wins, and late answers restore nothing.
-import { applyPanel, hold, letGo } from "./parts.js";
+import { done, isOvertaken, refused } from "./outcome.js";
+import { applyAnswer, hold, letGo } from "./parts.js";
 import { facts, preview, says } from "./preview.js";
-import { note, post } from "./send.js";
+import { post } from "./send.js";
 
-const UNDO = 20_000; // milliseconds in which a new target can be taken back with one press
-const SETTLED = { pointer: 150, key: 500, box: 0 }; // milliseconds without another move
+const SETTLED = { pointer: 150, key: 500, box: 500 }; // milliseconds without another move; Enter waits for none
 
 export const keepGauge = (panel) => {
   if (!panel) return;
   const form = panel.querySelector("[data-gauge-form]"), range = panel.querySelector("[type=range]");
   const box = form.elements.gpus, said = panel.querySelector("[data-gauge-said]");
-  let base = null, timer = null, busy = false, next = null, by = "key", dropped = false; // `base` is set while held
+  // `base` is set while held: by a hand that is `moving`, or for an answer under way. `taken`: what was asked for since then and is so
+  let base = null, taken = null, timer = null, busy = false, moving = false, next = null, by = "key", dropped = false;
 
   const sync = (keepBox = false) => {
     const now = facts(panel);
@@ -20,6 +21,7 @@ export const keepGauge = (panel) => {
     if (!keepBox) box.value = now.desired;
     range.setAttribute("aria-valuetext", says(now.desired, now));
   };
+  const target = () => taken ?? facts(panel).desired;
   const grab = () => {
     if (base !== null) return;
     base = facts(panel).revision;
@@ -28,69 +30,70 @@ export const keepGauge = (panel) => {
   const release = (keepBox = false) => {
     clearTimeout(timer);
     letGo();
-    [base, timer] = [null, null];
+    [base, taken, timer, moving] = [null, null, null, false];
     if (!keepBox) box.removeAttribute("aria-invalid");
     sync(keepBox);
   };
-  const drop = () => {
-    dropped = true;
+  const rest = () => {
+    moving = false;
     if (base !== null && !busy) release();
   };
+  const drop = () => {
+    clearTimeout(timer);
+    [dropped, timer, next] = [true, null, null];
+    rest();
+  };
+  const idle = () => setTimeout(() => { if (timer === null) rest(); }); // let go of without a change: an event that would come first
   const show = (want) => {
+    moving = true;
     grab();
     said.replaceChildren();
     preview(panel, want);
     range.setAttribute("aria-valuetext", says(want, facts(panel)));
   };
-  const tell = (...words) => said.replaceChildren(note(...words));
-  const refuse = ({ status, error }, want, from) => {
-    const again = [`Ask for ${want}`, () => settle(want)];
-    const overtaken = status === 409 && error.desired !== undefined;
-    release(!overtaken && by === "box");
-    if (!overtaken && status) box.setAttribute("aria-invalid", "true");
-    if (overtaken) {
-      const text = `Not changed: the target was set from ${from} to ${error.desired} by ${error.set_by} while you moved it to ${want}.`;
-      return tell(`${text} Nothing was launched.`, "red", "i-critical",
-        [[`Ask for ${want}`, () => settle(want, String(error.target_revision))], [`Keep ${error.desired}`, () => {}]]);
-    }
-    return tell(`Not changed. ${error.message}`, "red", "i-critical", status ? [] : [again]);
+  const tell = (words) => said.replaceChildren(words);
+  const refuse = (answer, want, from) => {
+    const keepBox = by === "box" && !isOvertaken(answer);
+    release(keepBox);
+    if (answer.status && !isOvertaken(answer)) box.setAttribute("aria-invalid", "true");
+    tell(refused(answer, want, from, settle));
   };
   const send = async (want, on) => {
     [busy, next] = [true, null];
-    const from = facts(panel).desired, token = form.elements.csrfmiddlewaretoken.value;
+    const from = target(), token = form.elements.csrfmiddlewaretoken.value;
     const answer = await post(form.action, { csrfmiddlewaretoken: token, gpus: want, based_on: on });
     busy = false;
-    if (next) return send(next.want, answer.ok ? answer.body.revision : next.on);
-    if (answer.ok) applyPanel(answer.body.panel);
-    if (timer !== null) { base = answer.ok ? String(answer.body.revision) : base; return; } // moved again meanwhile
+    if (answer.ok) [taken, base] = [+want, String(answer.body.revision)];
+    if (next) return send(next.want, answer.ok ? base : next.on);
+    if (answer.ok) applyAnswer(answer.body);
+    if (moving) return; // taken up again meanwhile
     if (!answer.ok) return refuse(answer, want, from);
     release();
-    if (from === answer.body.desired) return;
-    tell(`Target set to ${answer.body.desired}.`, "", "i-check", [["Undo", () => settle(from)]]);
-    const mine = said.firstChild;
-    setTimeout(() => mine.remove(), UNDO);
+    if (from !== +want) tell(done(+want, from, facts(panel), settle));
   };
   const settle = (want, on = base ?? facts(panel).revision) => {
-    timer = null;
+    [timer, moving] = [null, false];
     grab();
     if (busy) next = { want, on };
-    else if (String(want) === String(facts(panel).desired)) release();
+    else if (String(want) === String(target())) release();
     else send(want, on);
   };
-  const later = (want) => {
+  const later = (want, wait = SETTLED[by]) => {
     clearTimeout(timer);
-    timer = setTimeout(() => settle(want), SETTLED[by]);
+    moving = true;
+    timer = setTimeout(() => settle(want), wait);
   };
-  range.addEventListener("pointerdown", () => { [by, dropped] = ["pointer", false]; clearTimeout(timer); timer = null; grab(); });
-  range.addEventListener("pointerup", () => setTimeout(() => { if (timer === null && !busy && base !== null) release(); }));
+  range.addEventListener("pointerdown", () => { [by, dropped] = ["pointer", false]; clearTimeout(timer); [timer, moving] = [null, true]; grab(); });
+  range.addEventListener("pointerup", idle);
   range.addEventListener("pointercancel", drop); // a finger that scrolls the page over the gauge
   range.addEventListener("keydown", (event) => { by = "key"; dropped = false; if (event.key === "Escape") drop(); });
   range.addEventListener("input", () => { if (!dropped) { box.value = range.value; show(+range.value); } });
   range.addEventListener("change", () => { if (dropped) sync(); else later(range.value); });
-  box.addEventListener("input", () => { by = "box"; range.value = box.value; if (/^\d+$/.test(box.value)) show(+box.value); else grab(); });
+  box.addEventListener("input", () => { by = "box"; range.value = box.value; if (/^\d+$/.test(box.value)) show(+box.value); else { moving = true; grab(); } });
+  box.addEventListener("blur", idle);
   box.addEventListener("change", () => later(box.value));
   box.addEventListener("keydown", (event) => { if (event.key === "Escape") drop(); });
-  form.addEventListener("submit", (event) => { event.preventDefault(); by = "box"; later(box.value); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); by = "box"; later(box.value, 0); });
   document.addEventListener("halftide:panel", () => { if (base === null) sync(box.hasAttribute("aria-invalid")); });
   sync(box.hasAttribute("aria-invalid"));
 };

@@ -29,6 +29,10 @@ export const applyPanel = (html) => {
   }
   tell("panel");
 };
+// The panel in the answer to a form: not taken where the page has already heard what came after it.
+export const applyAnswer = ({ panel, head }) => {
+  if (head >= +document.querySelector("main").dataset.revision) applyPanel(panel);
+};
 export const hold = () => {
   holding = true; // what stands there now comes back when the hand lets go, unless something newer has come
   for (const name of HELD) frozen.set(name, [...document.querySelector(`main [data-part="${name}"]`).cloneNode(true).childNodes]);

@@ -1,6 +1,6 @@
 // Small forms (cordon, reclaim) without leaving the page. The answer is the panel; a refusal is a sentence beside the button.
 // Without scripts the same forms post plainly.
-import { applyPanel } from "./parts.js";
+import { applyAnswer } from "./parts.js";
 
 export const post = async (url, fields) => {
   const headers = { Accept: "application/json" };
@@ -37,7 +37,7 @@ const send = async (form) => {
   const answer = await post(form.action, new FormData(form));
   button.disabled = false;
   if (answer.ok) {
-    applyPanel(answer.body.panel);
+    applyAnswer(answer.body);
     const menu = form.closest("details");
     if (menu) menu.open = false;
     return;

@@ -5,6 +5,7 @@ from django.test import Client
 
 from console.capacity.models import Pool
 from console.clusters.models import Cluster
+from console.timeline.models import Stream
 from tests.pages import world
 
 JSON = {"HTTP_ACCEPT": "application/json"}
@@ -52,8 +53,8 @@ def test_a_stale_target_is_told_the_newer_one_and_changes_nothing(pool: Pool, ol
 def test_a_good_target_answers_with_the_panel_as_it_is_now(pool: Pool, olu: Client) -> None:
     cluster = world.a_cluster(pool)
     body = olu.post(f"/clusters/{cluster.pk}/target", {"gpus": "64", "based_on": "0"}, **JSON).json()
-    assert body["desired"] == 64
     assert body["revision"] == Cluster.objects.get(pk=cluster.pk).target_revision > 0
+    assert body["head"] == Stream.objects.get(pk=cluster.stream).revision >= body["revision"]
     assert 'data-part="gauge"' in body["panel"]
     assert "64 × $1.995 = $127.68/h" in body["panel"]
 

@@ -21,6 +21,7 @@ from console.accounts.services import actor_for_session
 from console.capacity import panels, picture, services
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster
+from console.timeline.queries import heads
 from console.timeline.rows import render_entry
 from tests.pages import world
 
@@ -48,7 +49,7 @@ class Desk:
         self.sockets.append(socket)
 
     def send(self, rows: list[dict[str, str]], at: int | None = None) -> None:
-        self.revision = at if at is not None else self.revision + 1
+        self.revision = at if at is not None else heads([self.cluster.stream])[self.cluster.stream].revision
         frame = {"type": "rows", "revision": self.revision, "at": timezone.now().isoformat(), "rows": rows, "gone": []}
         self.sockets[-1].send(json.dumps(frame))
 
@@ -64,12 +65,12 @@ class Desk:
         """Hold the thumb and move it there."""
         box = self.page.locator("#target").bounding_box()
         assert box is not None
-        self.page.mouse.move(self._x(box, int(self.page.input_value("#target"))), box["y"] + 20)
+        self.page.mouse.move(self.at(box, int(self.page.input_value("#target"))), box["y"] + 20)
         self.page.mouse.down()
-        self.page.mouse.move(self._x(box, gpus), box["y"] + 20, steps=4)
+        self.page.mouse.move(self.at(box, gpus), box["y"] + 20, steps=4)
 
     @staticmethod
-    def _x(box: Any, gpus: int) -> float:
+    def at(box: Any, gpus: int) -> float:
         return float(box["x"] + 8 + (box["width"] - 16) * gpus / 96)
 
     @property
@@ -165,7 +166,7 @@ def test_a_flood_of_rows_stays_bounded_once_each_and_asks_for_nothing(desk: Desk
     for start in range(0, 700, 50):
         desk.send(rows[start : start + 50])
     desk.send(rows[650:])  # again: nothing twice
-    desk.send([desk.entry("of the past")], at=1)  # an older frame than the page: not taken
+    desk.send([desk.entry("of the past")], at=-1)  # an older frame than the page: not taken
     expect(desk.page.locator(".ev").first).to_contain_text("row 699")
     assert desk.page.locator(".ev").count() == 500
     assert desk.page.locator(".ev", has_text="row 699").count() == 1
