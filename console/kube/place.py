@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from console.kube.errors import Expired, KubeError, Stale
+from console.kube.errors import Expired, KubeError, Stale, Throttled
 from console.kube.shapes import Listing
 
 # Seconds before the second try, and at most, while trouble lasts.
@@ -22,8 +22,11 @@ _FAILURES_BEFORE_LIST = 3
 # No two watches are opened, and no two Heard are told, closer together than this.
 _PACE = timedelta(seconds=1)
 
-# A watch that was open for so long worked: what ends it is no repeat of what came before it.
+# A watch that was answered so long ago worked: what ends it is no repeat of what came before it.
 _STOOD = timedelta(seconds=15)
+
+# How long we wait at a server's word, in seconds: a mistake of its must not deafen us for a day.
+_LONGEST_OBEYED = 300.0
 
 
 @dataclass(slots=True)
@@ -39,7 +42,8 @@ class Place:
     failures: int = 0
     trouble_since: datetime | None = None
     doubted: bool = False
-    _opened: datetime | None = field(default=None)  # the latest watch, until a failure was counted after it
+    _opened: datetime | None = field(default=None)  # when the latest watch was asked for, until a failure after it
+    _answered: datetime | None = field(default=None)  # when it was answered: one that hangs unanswered stands nowhere
     _told: datetime | None = field(default=None)
 
     def listed(self, listing: Listing) -> None:
@@ -61,16 +65,19 @@ class Place:
     def failed(self, error: KubeError, now: datetime) -> float:
         """Note a failure; seconds until the next try. After a watch that stood for a while it is the first one.
 
-        A watch excuses one failure: of those that follow while none can be opened (lists, say), each is one more.
+        A watch excuses one failure: of those that follow while none can be opened (lists, say), each is one more. A server that
+        asks to wait is waited for (kubernetes/client-go#222).
         """
-        if self._opened is not None and now - self._opened >= _STOOD:
+        if self._answered is not None and now - self._answered >= _STOOD:
             self.failures = 0
-        self._opened = None
+        self._opened = self._answered = None
         self.trouble_since = self.trouble_since or now
         self.failures += 1
         if isinstance(error, Expired) or self.failures >= _FAILURES_BEFORE_LIST:
             self.version, self.doubted = None, False  # a list answers the doubt too
         delay: float = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(self.failures - 1, 10))
+        if isinstance(error, Throttled):
+            delay = max(delay, min(_LONGEST_OBEYED, error.retry_after))
         return delay * random.uniform(1, 1.2)  # noqa: S311 - spreads retries, keeps no secret
 
     def ended(self, *, quiet: bool) -> None:
@@ -91,8 +98,12 @@ class Place:
             self.version = None
 
     def opened(self, now: datetime) -> None:
-        """A watch is being opened."""
-        self._opened = now
+        """A watch is being asked for."""
+        self._opened, self._answered = now, None
+
+    def answered(self, now: datetime) -> None:
+        """The server has opened it."""
+        self._answered = now
 
     def wait_for_turn(self, now: datetime) -> float:
         """Seconds until the next watch may be opened."""

@@ -125,8 +125,7 @@ async def _watch(
     clock: Callable[[], datetime],
 ) -> AsyncGenerator[Signal, None]:
     """One watch, until the server ends it. Raises any KubeError."""
-    opened = clock()
-    place.opened(opened)
+    place.opened(clock())
     asked = wanted | {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -135,6 +134,8 @@ async def _watch(
     }
     lines = 0
     async with kube.stream(path(kind), asked, read_timeout) as chunks:
+        answered = clock()
+        place.answered(answered)
         yield Heard(*place.heard(clock()))
         async for line in _lines(chunks):
             if line:
@@ -147,7 +148,7 @@ async def _watch(
                     yield change or Heard(*place.heard(clock()))
             if place.may_tell(clock()):
                 yield Heard(*place.heard(clock()))
-    place.ended(quiet=not lines and kind != "events" and clock() - opened >= timedelta(seconds=server_timeout - 1))
+    place.ended(quiet=not lines and kind != "events" and clock() - answered >= timedelta(seconds=server_timeout - 1))
 
 
 def _change(kind: Kind, raw: Json, place: Place, now: datetime) -> Change | None:

@@ -46,6 +46,17 @@ def names(came: list[Signal]) -> list[tuple[str, str]]:
     return [(change.type, change.shape.name) for change in of(Change, came)]
 
 
+def standing(clock: Clock, seconds: int, enough: Callable[[list[Signal]], object]) -> Callable[[list[Signal]], object]:
+    """For `until`: a watch that was answered stands for so long before anything else comes of it."""
+
+    def and_enough(came: list[Signal]) -> object:
+        if isinstance(came[-1], Heard):
+            clock.now += timedelta(seconds=seconds)
+        return enough(came)
+
+    return and_enough
+
+
 async def test_a_list_comes_first_and_the_watch_continues_from_its_version(server: Faulty, kube: Kube, clock: Clock) -> None:
     server.on("GET", NODES, Reply(listing(node("a"), version=100)))
     server.on("WATCH", NODES, Stream((change("ADDED", node("b", 101)), change("DELETED", node("a", 102))), "silence"))
@@ -183,27 +194,17 @@ async def test_a_list_older_than_what_was_seen_is_refused(server: Faulty, kube: 
 
 async def test_a_whole_watch_without_even_a_bookmark_is_doubted(server: Faulty, kube: Kube, clock: Clock) -> None:
     """After a restore Kubernetes waits in silence for a version that it has not reached yet; only a list shows that."""
-
-    def quiet(_: object) -> Stream:
-        clock.now += timedelta(seconds=25)
-        return Stream()
-
     server.on("GET", NODES, Reply(listing(version=500)), Reply(listing(version=80)))
-    server.on("WATCH", NODES, quiet)
-    came = await until(kube, clock, lambda came: of(Failed, came))
+    server.on("WATCH", NODES, Stream())
+    came = await until(kube, clock, standing(clock, 25, lambda came: of(Failed, came)))
     assert isinstance(of(Failed, came)[0].error, Stale)
 
 
 async def test_a_doubt_costs_one_object_and_no_list_where_history_is_still_ours(server: Faulty, kube: Kube, clock: Clock) -> None:
     """HolmesGPT/holmesgpt#2438: a busy server sends its bookmark too late, and 15,000 quiet pods were listed twice a minute."""
-
-    def quiet(_: object) -> Stream:
-        clock.now += timedelta(seconds=25)
-        return Stream()
-
     server.on("GET", NODES, Reply(listing(node("a"), version=500)), Reply(listing(node("a"), more="t1", version=900)))
-    server.on("WATCH", NODES, quiet, quiet, Stream((change("MODIFIED", node("a", 901)),), "silence"))
-    came = await until(kube, clock, lambda came: of(Change, came))
+    server.on("WATCH", NODES, Stream(), Stream(), Stream((change("MODIFIED", node("a", 901)),), "silence"))
+    came = await until(kube, clock, standing(clock, 25, lambda came: of(Change, came)))
     assert (len(of(Listed, came)), of(Failed, came)) == (1, [])
     asked = [(request.query.get("limit"), request.query.get("resourceVersion")) for request in server.requests]
     assert asked == [("500", None), (None, "500"), ("1", None), (None, "500"), ("1", None), (None, "500")]
@@ -227,14 +228,9 @@ async def test_trouble_after_a_quiet_watch_is_new_trouble_and_waits_no_longer_th
     server: Faulty, kube: Kube, clock: Clock
 ) -> None:
     """A cut, then twenty quiet and well seconds, then another: the second is no continuation of the first."""
-
-    def quiet(_: object) -> Stream:
-        clock.now += timedelta(seconds=20)
-        return Stream(then="cut")
-
     server.on("GET", NODES, Reply(listing(version=9)))
-    server.on("WATCH", NODES, Reply(b"gone away", 503), Reply(b"gone away", 503), quiet, SILENT)
-    came = await until(kube, clock, lambda came: len(of(Failed, came)) == 3)
+    server.on("WATCH", NODES, Reply(b"gone away", 503), Reply(b"gone away", 503), Stream(then="cut"), SILENT)
+    came = await until(kube, clock, standing(clock, 20, lambda came: len(of(Failed, came)) == 3))
     _, second, third = of(Failed, came)
     assert third.since >= second.since + timedelta(seconds=20)
     assert third.next_try - third.since < timedelta(seconds=1.3)
@@ -242,19 +238,43 @@ async def test_trouble_after_a_quiet_watch_is_new_trouble_and_waits_no_longer_th
 
 async def test_failures_after_a_quiet_watch_wait_longer_each_and_end_in_a_list(server: Faulty, kube: Kube, clock: Clock) -> None:
     """The watch that stood is long ago for the second failure: with no other watch since, that is no first one again."""
-
-    def quiet(_: object) -> Stream:
-        clock.now += timedelta(seconds=20)
-        return Stream()
-
     away = Reply(b"gone away", 503)
     server.on("GET", NODES, Reply(listing(version=9)), away, away, away, away, away, Reply(listing(version=30)))
-    server.on("WATCH", NODES, quiet, SILENT)
-    came = await until(kube, clock, lambda came: len(of(Listed, came)) == 2)
+    server.on("WATCH", NODES, Stream(), SILENT)
+    came = await until(kube, clock, standing(clock, 20, lambda came: len(of(Listed, came)) == 2))
     waits = [pause for pause in clock.pauses if pause >= 1]
     assert all(wait >= least for wait, least in zip(waits, [1, 2, 4, 8, 16], strict=True))
     assert [request.query.get("limit") for request in server.asked("GET", NODES)] == ["500", "1", "1", "1", "500", "500", "500"]
     assert len({failed.since for failed in of(Failed, came)}) == 1
+
+
+async def test_watches_that_are_not_answered_for_a_long_time_are_failures_in_a_row(
+    server: Faulty, kube: Kube, clock: Clock
+) -> None:
+    """A connection that takes its time and is then refused has stood nowhere: it waits longer each time, and ends in a list."""
+
+    def hangs(_: object) -> Reply:
+        clock.now += timedelta(seconds=40)
+        return Reply(b"gone away", 503)
+
+    server.on("GET", NODES, Reply(listing(version=9)), Reply(listing(version=30)))
+    server.on("WATCH", NODES, hangs, hangs, hangs, SILENT)
+    came = await until(kube, clock, lambda came: len(of(Listed, came)) == 2)
+    assert len(server.asked("WATCH", NODES)) == 3
+    assert len({failed.since for failed in of(Failed, came)}) == 1
+    waits = [pause for pause in clock.pauses if pause >= 1]
+    assert all(wait >= least for wait, least in zip(waits, [1, 2, 4], strict=True))
+
+
+async def test_a_watch_that_is_asked_to_wait_waits(server: Faulty, kube: Kube, clock: Clock) -> None:
+    """kubernetes/client-go#222, kubernetes/kubernetes#36409; and a server that says a day has five minutes."""
+    busy = [Reply(status(429, "too many requests"), 429, {"Retry-After": str(seconds)}) for seconds in (7, 86400)]
+    server.on("GET", NODES, Reply(listing(version=9)))
+    server.on("WATCH", NODES, *busy, SILENT)
+    await until(kube, clock, lambda _: len(server.asked("WATCH", NODES)) == 3)
+    first, second = (later.tick - earlier.tick for earlier, later in pairwise(server.asked("WATCH", NODES)))
+    assert 7 <= first < 9
+    assert 300 <= second < 361
 
 
 async def test_following_from_a_version_does_not_list(server: Faulty, kube: Kube, clock: Clock) -> None:
