@@ -13,6 +13,7 @@ from console.capacity.drains.step import ends_at
 from console.capacity.models import Drain, PodVerdict
 from console.clusters import leases
 from console.clusters.models import Cluster, Machine, Node
+from console.kube import errors
 from console.timeline.changes import change
 from console.timeline.models import Entry
 from tests.capacity.drain_api import Api, Killed, Pod, begin, fleet, world
@@ -91,6 +92,33 @@ def test_wherever_a_run_dies_the_next_one_finishes_what_it_began(late):
         assert not api.worlds[drain.node_name].node_there
         assert Machine.objects.get(cluster=cluster).state == Machine.State.GONE
     assert dies_at > 20
+
+
+@pytest.mark.parametrize("verb", ["node", "list", "cordon", "emit_event", "evict", "delete_node"])
+def test_an_api_that_asks_to_wait_is_waited_for_and_everything_comes_after(monkeypatch, verb):
+    """kubernetes/client-go#222, kubernetes/kubernetes#36409: each verb, longer than a request waits by itself."""
+    cluster = fleet("node-1")
+    api = Api({"node-1": world(Pod("a", grace=60, stops_after=8), Pod("b", grace=60, stops_after=9))})
+    drain = begin(cluster, "node-1")
+    asked, ask = [], getattr(api, verb)
+
+    async def busy(*args, **kwargs):
+        asked.append(api.now)
+        if api.now < asked[0] + timedelta(seconds=7):
+            raise errors.Throttled("The Kubernetes API asks us to wait 7 s.", 7)
+        return await ask(*args, **kwargs)
+
+    monkeypatch.setattr(api, verb, busy)
+    api.finish(cluster)
+    first, second, *_ = sorted(set(asked))
+    assert second >= first + timedelta(seconds=7)
+    drain.refresh_from_db()
+    assert drain.state == State.REMOVED
+    assert drain.removed_at < START + timedelta(seconds=35)
+    assert sorted(name for _, name in api.told) == ["a", "b"]
+    assert reasons(cluster) == ["TogetherPreempted", "DrainFinished"]
+    if verb == "emit_event":  # an Event that has to wait costs nobody a second of notice
+        assert {at for at, _ in api.told} == {START}
 
 
 @pytest.mark.parametrize("before_commit", [True, False])

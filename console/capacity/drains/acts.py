@@ -28,7 +28,7 @@ from console.capacity.models import Drain
 from console.clusters.models import Machine
 from console.kube import marks
 from console.kube.client import Kube
-from console.kube.errors import KubeError, NotFound
+from console.kube.errors import KubeError, NotFound, Throttled
 from console.kube.shapes import NodeShape, PodShape
 
 MOST_SECONDS = 2**31 - 1  # what the column takes; Kubernetes lets a pod ask for more than the age of the universe
@@ -54,11 +54,11 @@ async def look(doors: Doors, drain: Drain) -> Seen | Failed:
     except NotFound:
         node = None
     except KubeError as error:
-        return Failed(error.sentence)
+        return failed(error)
     try:
         pods = await doors.kube.list("pods", fields=f"spec.nodeName={drain.node_name}")
     except KubeError as error:
-        return Failed(error.sentence)
+        return failed(error)
     if pods.broken:
         return Failed(pods.broken[0])
     return Seen(
@@ -120,7 +120,11 @@ async def act(doors: Doors, drain: Drain, node_uid: str, action: Action) -> Outc
     try:
         return await _ask(doors.kube, drain, node_uid, action)
     except KubeError as error:
-        return Failed(error.sentence)
+        return failed(error)
+
+
+def failed(error: KubeError) -> Failed:
+    return Failed(error.sentence, error.retry_after if isinstance(error, Throttled) else 0)
 
 
 async def _ask(kube: Kube, drain: Drain, node_uid: str, action: Action) -> Outcome:

@@ -25,7 +25,7 @@ from console.capacity.drains import acts as drain_acts
 from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.acts import Doors
 from console.capacity.drains.doors import IN_FLIGHT, Keys, keys_of, open_doors
-from console.capacity.drains.step import ends_at, grace_for, learn, step
+from console.capacity.drains.step import ends_at, grace_for, learn, rest_of, rested, step
 from console.capacity.drains.views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
 from console.capacity.models import Drain
 from console.clusters import leases
@@ -70,6 +70,7 @@ class _Run:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="drains")
         self.slots = asyncio.Semaphore(IN_FLIGHT)
         self.until = monotonic() + NO_NEW_ROUND
+        self.quiet: dict[tuple[UUID, str, str], datetime] = {}  # until when the API asked not to be asked this again
 
     async def run(self) -> None:
         try:
@@ -143,8 +144,12 @@ class _Run:
             async with self.slots:
                 seen = await drain_acts.look(doors, row)
         if isinstance(seen, Failed):
-            found = step(before, None, self.clock())
-            return _Work(row, before, replace(found, drain=replace(found.drain, note=seen.sentence[:300])))
+            now = self.clock()
+            found = step(before, None, now)
+            due = found.drain.due_at
+            if due is not None and found.drain.state == before.state:
+                due = max(due, rested(before, rest_of(seen), now))
+            return _Work(row, before, replace(found, drain=replace(found.drain, due_at=due, note=seen.sentence[:300])))
         view = before
         if seen is not None and seen.node is not None and not before.node_uid:
             view = replace(before, node_uid=seen.node.uid)  # the machine became a node after all
@@ -158,8 +163,18 @@ class _Run:
                 at, action = self.clock(), wanted
                 if isinstance(wanted, Evict | Delete) and wanted.grace:
                     action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, ends_at(work.before), at))
-                answers.append((action, await drain_acts.act(doors, work.row, work.step.drain.node_uid, action), at))
+                answers.append((action, await self._asked(doors, work, action, at), at))
         return work, answers
+
+    async def _asked(self, doors: Doors, work: _Work, action: Action, at: datetime) -> Outcome:
+        """What came of an action; unasked where the API wanted to be left alone with it until later than now."""
+        key = (work.row.pk, type(action).__name__, action.fate.uid if isinstance(action, Evict | Delete) else "")
+        if (left := (self.quiet.get(key, at) - at).total_seconds()) > 0:
+            return Failed("The Kubernetes API asks us to wait.", left)
+        outcome = await drain_acts.act(doors, work.row, work.step.drain.node_uid, action)
+        if isinstance(outcome, Failed) and outcome.wait:
+            self.quiet[key] = self.clock() + rest_of(outcome)
+        return outcome
 
 
 def _close_database() -> None:

@@ -39,6 +39,7 @@ MARGIN = 2  # seconds between a pod's last moment and the machine's, for the kub
 LATE = 4  # seconds beyond its deadline that a machine with a whole window stays, so that 300 s of grace are 300 s (decision 0016)
 LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
 NOW = timedelta(0)
+REST = 10.0  # seconds that are waited at most because the API asks for it: pods are losing theirs
 SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
 
 
@@ -70,12 +71,12 @@ def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome, datetime]],
     fates = {fate.uid: fate for fate in drain.fates}
     moments: dict[str, datetime] = {}
     waits: list[timedelta] = []
-    failures: list[str] = []
+    failures: list[Failed] = []
     for action, outcome, at in answers:
         match action, outcome:
-            case _, Failed(sentence):
-                failures.append(sentence)
-                waits.append(SOON)
+            case _, Failed():
+                failures.append(outcome)
+                waits.append(rest_of(outcome))
             case Cordon(), True:
                 moments.setdefault("cordoned_at", drain.cordoned_at or at)
                 waits.append(NOW)
@@ -95,9 +96,29 @@ def learn(drain: DrainView, answers: Iterable[tuple[Action, Outcome, datetime]],
                 waits.append(NOW)
             case _:
                 waits.append(SOON)  # it is not what we took it for (gone, another uid, not yet confirmed): look again
-    due = min([now + wait for wait in waits] + ([drain.due_at] if drain.due_at else []), default=None)
-    note = failures[0][:300] if failures else _held(drain, fates.values()) or drain.note
+    due = _due(drain, waits, now, resting=any(failure.wait for failure in failures))
+    note = failures[0].sentence[:300] if failures else _held(drain, fates.values()) or drain.note
     return _advanced(replace(drain, due_at=due, note=note, fates=tuple(fates.values()), **moments), now)  # type: ignore[arg-type]
+
+
+def _due(drain: DrainView, waits: list[timedelta], now: datetime, *, resting: bool) -> datetime | None:
+    """When to go on. `resting`: the API wants to be left alone, and looking again by ourselves has time until then."""
+    times = [now + wait for wait in waits]
+    if drain.due_at is not None and (not resting or drain.due_at <= now):
+        times.append(drain.due_at)
+    due = min(times, default=None)
+    return rested(drain, due - now, now) if resting and due is not None else due
+
+
+def rested(drain: DrainView, rest: timedelta, now: datetime) -> datetime:
+    """When a rest is over: in time for the drain's end."""
+    end = ends_at(drain)
+    return min(now + rest, end) if now < end else now + rest
+
+
+def rest_of(failure: Failed) -> timedelta:
+    """How long to wait after a failure: as long as the API asks, and no longer than REST (kubernetes/client-go#222)."""
+    return max(SOON, timedelta(seconds=min(failure.wait, REST)))
 
 
 def _held(drain: DrainView, fates: Iterable[Fate]) -> str:

@@ -118,9 +118,10 @@ Action = Cordon | Announce | Evict | Delete | Terminate | RemoveNode | Unmark
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request that did not work, and why, for a person to read."""
+    """A request that did not work, and why, for a person to read. `wait`: seconds for which the API asks not to be asked."""
 
     sentence: str
+    wait: float = 0
 
 
 Outcome = Evicted | Blocked | Absent | Failed | bool
