@@ -3,6 +3,7 @@
 import gc
 import os
 
+from billiard.util import get_pdeathsig
 from celery import Celery
 from celery.signals import worker_before_create_process
 
@@ -21,7 +22,9 @@ app.autodiscover_tasks([f"console.{room}" for room in ROOMS])
 def share_memory(**_: object) -> None:
     """Celery's one hook before it forks: what is loaded by then is never looked at by a collector again, so it stays shared.
 
-    Else each child's first collection writes to every object there is, and so copies all of it.
+    Else each child's first collection writes to every object there is, and so copies all of it. And what every child would load
+    for itself is loaded here: where cffi is installed, to set its parent-death signal it reads C with a parser of its own.
     """
+    get_pdeathsig()
     gc.collect()
     gc.freeze()
