@@ -1,6 +1,7 @@
 """`make bench`: measure the design's figures on an installation of its own; a table, and `.halftide/bench.json`.
 
-`make bench KUBERNETES=real` does so on real control planes, with the API servers' audit logs instead of the simulator's log.
+`make bench KUBERNETES=real` does so on real control planes, with the API servers' audit logs instead of the simulator's log, and
+writes the same file.
 Where a peer can be run (a bare client, a bare watch, kubectl) it runs in the same minute on the same API, so that a busy machine
 slows both. Nothing here is collected by pytest; what must not get worse is held by tests that count requests and queries.
 """
@@ -51,7 +52,7 @@ def main(names: list[str]) -> int:
     finally:
         here.reset()
         book.show()
-        book.write(Path(".halftide") / ("bench-real.json" if REAL else "bench.json"))
+        book.write(Path(".halftide") / "bench.json")
     return 0
 
 
