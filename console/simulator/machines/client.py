@@ -17,6 +17,7 @@ from console.simulator.values import Json, dumps, loads
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 AGENT = "halftide-simulator"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 AT_ONCE = 8  # requests under way: the API they go to is one loop, this one
 
 
@@ -52,27 +53,31 @@ def pod_path(pod: Json, subresource: str = "") -> str:
 
 
 class Lanes(httpx.AsyncBaseTransport):
-    """Watches on connections of their own, everything else through a few.
+    """Watches and heartbeats on connections of their own, everything else through a few.
 
     The library looks at every connection and every waiting request it has, for each request:
-    a hundred machines whose pods all start at once kept it at nothing else for minutes.
+    a hundred machines whose pods all start at once kept it at nothing else for minutes. A real machine's heartbeat does not wait
+    for what the others have to say of their pods.
     """
 
     def __init__(self, trust: ssl.SSLContext | None = None) -> None:
         def lane() -> httpx.AsyncHTTPTransport:
             return httpx.AsyncHTTPTransport(verify=trust or True, trust_env=False, limits=httpx.Limits(max_connections=None))
 
-        self._watches, self._others = lane(), lane()
+        self._watches, self._heartbeats, self._others = lane(), lane(), lane()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if "watch" in request.url.params:
             return await self._watches.handle_async_request(request)
+        if LEASES in request.url.path:
+            return await self._heartbeats.handle_async_request(request)
         async with self._slots:
             return await self._others.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._watches.aclose()
+        await self._heartbeats.aclose()
         await self._others.aclose()
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import httpx
 
 from console.simulator.machines import budgets, lifecycle, namespaces, rollouts, said, scheduler, workloads
-from console.simulator.machines.client import Call, Client, Refused
+from console.simulator.machines.client import LEASES, Call, Client, Refused
 from console.simulator.machines.snapshot import Snapshot
 from console.simulator.machines.view import View
 from console.simulator.values import Json
@@ -29,7 +29,6 @@ KINDS = {
     "nodes": "Node", "pods": "Pod", "jobs": "Job", "replica_sets": "ReplicaSet", "daemon_sets": "DaemonSet",
     "deployments": "Deployment", "budgets": "PodDisruptionBudget",
 }  # fmt: skip
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
 class Onlooker:

@@ -9,7 +9,7 @@ from datetime import datetime
 import httpx
 
 from console.simulator.machines import node_body, said
-from console.simulator.machines.client import MERGE, Call, Client, Refused
+from console.simulator.machines.client import LEASES, MERGE, Call, Client, Refused
 from console.simulator.machines.pod_worker import PodWorker, live
 from console.simulator.machines.snapshot import is_true
 from console.simulator.machines.view import View
@@ -89,14 +89,13 @@ class Kubelet:
             )
 
     async def _renew(self, node: Json) -> None:
-        path, name = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", self._hardware.node_name
         try:
             renewed = {"spec": {"renewTime": micro_stamp(self._clock())}}
-            await self._client.do(Call("PATCH", f"{path}/{name}", renewed, MERGE))
+            await self._client.do(Call("PATCH", f"{LEASES}/{self._hardware.node_name}", renewed, MERGE))
         except Refused as refused:
             if refused.status != 404:
                 raise
-            await self._client.do(Call("POST", path, node_body.lease(node, self._clock())))
+            await self._client.do(Call("POST", LEASES, node_body.lease(node, self._clock())))
 
     async def _beat(self) -> None:
         """Heartbeats for ever. A Node that somebody deleted is not made again, as with a real kubelet until it restarts."""
