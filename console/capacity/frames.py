@@ -141,5 +141,5 @@ def _lines(frame: Frame, drawn: Picture, changed: Set[str], gone: Sequence[Tombs
 def _both(line: Line, drawn: Picture, revision: int) -> tuple[Row, Row]:
     return (
         Row("cell", line.key, revision, render_cell(line, drawn.dense, drawn.cluster.pk), line.sort),
-        Row("node", line.key, revision, render_node(line), line.sort),
+        Row("node", line.key, revision, render_node(line, drawn.cluster.pk), line.sort),
     )

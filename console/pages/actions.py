@@ -12,13 +12,11 @@ from console.accounts.models import Role
 from console.capacity import panels, picture, services
 from console.clusters.access import get_cluster
 from console.clusters.models import Cluster, Node
-from console.http import BadInput, Conflict, DomainError, Forbidden, NotFound, Unprocessable, wants_json
-from console.pages.asking import actor_of, line_of_text, optional_number, way_back, whole_number
+from console.http import DomainError, Forbidden, NotFound, wants_json
+from console.pages.asking import MENDABLE, actor_of, id_of, line_of_text, optional_number, way_back, whole_number
 from console.pages.context import may_flip
 from console.pages.views import show_overview
 from console.timeline.queries import heads
-
-MENDABLE = (BadInput, Conflict, Unprocessable)  # the page with what was typed, and the sentence beside it
 
 
 @signed_in
@@ -41,7 +39,7 @@ def target(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
 def cordon(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
     actor = actor_of(request)
     cluster = get_cluster(actor, cluster_id, Role.OPERATOR)
-    wanted = _id(request.POST.get("node", ""))
+    wanted = id_of(request.POST.get("node", ""))
     node = Node.objects.filter(cluster=cluster, pk=wanted).first() if wanted is not None else None
     if node is None:
         raise NotFound("This node is not in the cluster any more.", param="node")
@@ -72,13 +70,6 @@ def automation(request: HttpRequest) -> HttpResponse:
     why = line_of_text(request.POST.get("why", ""), "why", "The reason", 300)
     services.switch(actor, request.POST.get("on") == "1", why)
     return redirect(way_back(request, "/"))
-
-
-def _id(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _done(request: HttpRequest, cluster: Cluster) -> HttpResponseBase:

@@ -1,11 +1,17 @@
 """What a request carries: who asks, and text and numbers as typed, refused with a sentence where they make no sense."""
 
+import re
+from collections.abc import Iterable
+from uuid import UUID
+
 from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from console.accounts.access import Actor
-from console.http import BadInput
+from console.http import BadInput, Conflict, Unprocessable
 
+MENDABLE = (BadInput, Conflict, Unprocessable)  # the page with what was typed, and the sentence beside it
+BETWEEN_NAMES = re.compile(r"[\s,;]+")
 MOST_DIGITS = 7  # ten million GPUs: more is a slip of the finger, and would not fit the column
 
 
@@ -29,6 +35,18 @@ def whole_number(typed: str, param: str, what: str) -> int:
 
 def optional_number(typed: str | None, param: str, what: str) -> int | None:
     return whole_number(typed, param, what) if typed else None
+
+
+def id_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def names_of(typed: Iterable[str]) -> list[str]:
+    """Names as people list them, with commas, blanks or line breaks between; each once, in their order."""
+    return list(dict.fromkeys(name for text in typed for name in BETWEEN_NAMES.split(text) if name))
 
 
 def line_of_text(typed: str, param: str, what: str, most: int) -> str:

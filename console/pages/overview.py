@@ -82,11 +82,11 @@ def strip(drawn: Picture) -> dict[str, Any]:
 def first_nodes(drawn: Picture) -> list[str]:
     """The rows of the overview's table: what needs a look first where not all fit, always in the page's one order."""
     chosen = sorted(drawn.lines, key=lambda line: URGENT.index(line.state))[:NODES_FIRST]
-    return node_rows(sorted(chosen, key=lambda line: line.sort))
+    return node_rows(sorted(chosen, key=lambda line: line.sort), drawn.cluster.pk)
 
 
-def node_rows(lines: Sequence[Line]) -> list[str]:
-    return [render_node(line) for line in lines]
+def node_rows(lines: Sequence[Line], cluster_id: UUID) -> list[str]:
+    return [render_node(line, cluster_id) for line in lines]
 
 
 def number_of(typed: str) -> int:
@@ -99,7 +99,7 @@ def nodes_page(drawn: Picture, typed: str, node: str) -> dict[str, Any]:
     last = max(0, len(drawn.lines) - 1) // NODES_PAGE
     at = next((index for index, line in enumerate(drawn.lines) if line.key == node), None)
     number = min(number_of(typed), last) if at is None else at // NODES_PAGE
-    rows = node_rows(drawn.lines[number * NODES_PAGE : (number + 1) * NODES_PAGE])
+    rows = node_rows(drawn.lines[number * NODES_PAGE : (number + 1) * NODES_PAGE], drawn.cluster.pk)
     return {"nodes": rows, "pages": range(last + 1) if last else (), "page": number}
 
 

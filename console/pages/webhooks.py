@@ -18,7 +18,7 @@ from console.accounts.models import Project, Role
 from console.accounts.sealing import opened, seal
 from console.http import BadInput, Conflict, DomainError, Forbidden, Unprocessable
 from console.pages import webhook_rows as rows
-from console.pages.asking import actor_of
+from console.pages.asking import actor_of, id_of
 from console.pages.webhook_forms import KINDS, WebhookForm, cluster_options
 from console.webhooks import queries, services
 from console.webhooks.access import get_delivery, get_project, get_webhook, projects
@@ -34,7 +34,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
     """Of one project: the chosen one, or the first by name."""
     actor = actor_of(request)
     known = list(projects(actor))
-    chosen = get_project(actor, _id(request.GET["project"])) if request.GET.get("project") else (known[0] if known else None)
+    chosen = get_project(actor, id_of(request.GET["project"])) if request.GET.get("project") else (known[0] if known else None)
     found = [rows.row_of(webhook) for webhook in queries.of_project(chosen)] if chosen is not None else []
     context = {
         "project": chosen,
@@ -55,7 +55,7 @@ def new_webhook(request: HttpRequest) -> HttpResponseBase:
     mine = [project for project in projects(actor) if actor.may(project.pk, Role.ADMIN)]
     if not given and not mine:
         raise Forbidden("Webhooks are made by administrators of a project. One of them can make it, or make you one.")
-    project = get_project(actor, _id(given), Role.ADMIN) if given else mine[0]
+    project = get_project(actor, id_of(given), Role.ADMIN) if given else mine[0]
     form = WebhookForm.posted(request.POST) if request.method == "POST" else WebhookForm()
     if request.method == "POST":
         try:
@@ -198,10 +198,3 @@ def _secret_of(request: HttpRequest, found: Webhook) -> str:
         return ""
     del request.session[ONCE]
     return opened(kept["sealed"])
-
-
-def _id(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -1,8 +1,10 @@
 """The Capacity page: what fleet operators see and do, and that nobody else does; the preview that every viewer may ask for."""
 
+import re
 import uuid
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -16,6 +18,7 @@ from console.capacity.models import Automation, Drain, Pool, Quota, Reclaim, Wai
 from console.capacity.reclaims import previewing
 from console.capacity.reclaims.budgets import Budgets
 from console.clusters.models import Cluster, ComputeClass, Machine, Pod
+from console.timeline.models import Entry
 from tests.pages import world
 
 JSON = {"HTTP_ACCEPT": "application/json"}
@@ -294,6 +297,139 @@ def test_the_card_shows_the_same_nodes_as_the_page_and_asks_before_it_begins(poo
     assert "Start drill" not in refused
     plain = ada.get(f"/capacity/would?{query}")
     assert (plain.status_code, plain.headers["Location"]) == (302, f"/clusters/{cluster.pk}/preview?{query}")
+
+
+# By name
+
+
+def trouble(cluster: Cluster) -> None:
+    """One node of each kind that cannot be taken back."""
+    world.a_node(cluster, "steady", preemptible=False)
+    world.a_drain(world.a_node(cluster, "going"))
+    foreign = world.a_node(cluster, "foreign")
+    machine, foreign.machine = foreign.machine, None
+    foreign.save()
+    assert machine is not None
+    machine.delete()
+
+
+CANNOT = [
+    ("nowhere", "has no node nowhere. Take the names from the cluster&#x27;s Nodes page."),
+    ("steady", "steady is a standard node: it is never taken back. Name preemptible nodes."),
+    ("going", "going is draining already, gone by "),
+    ("foreign", "foreign is no machine of Halftide&#x27;s. Drain it with kubectl"),
+    ("NOT,NAMES", "None of these nodes can be taken back. &quot;NOT&quot; cannot be the name of a node."),
+    ("", "Name the nodes that would go"),
+    (" ; ,", "Name the nodes that would go"),
+    ("n\x00l", "cannot be the name of a node"),
+    (",".join(f"n{number}" for number in range(101)), "Name 1 to 100 nodes at once, not 101"),
+]
+
+
+def test_named_nodes_are_previewed_and_exactly_those_go(pool: Pool, ada: Client) -> None:
+    cluster = world.a_cluster(pool)
+    for name in ("a", "b", "c"):
+        world.a_node(cluster, name)
+    a_pod(cluster, "c", "busy")
+    page = text(ada.get(f"/clusters/{cluster.pk}/preview?nodes=c,a&kind=drill"))
+    assert f"If {cluster.name} lost 16 GPUs now" in page
+    assert page.index('id="n1">c<') < page.index('id="n2">a<')
+    assert 'id="n3"' not in page
+    assert 'name="nodes" value="c,a"' in page
+    for name, ticked in (("a", " checked"), ("b", ""), ("c", " checked")):
+        assert f'<input type="checkbox" name="nodes" value="{name}"{ticked}>' in page
+    answer = ada.post(f"/clusters/{cluster.pk}/take", {"by": "nodes", "nodes": "c,a", "kind": "drill", "gpus": "8"})
+    drill = Reclaim.objects.get()
+    assert answer.headers["Location"] == f"/clusters/{cluster.pk}/drills/{drill.pk}"
+    assert (drill.drill, drill.num_gpus) == (True, None)
+    assert set(Drain.objects.values_list("node_name", flat=True)) == {"a", "c"}
+    assert f"16 GPUs of {cluster.name}, started by ada" in text(ada.get("/capacity"))
+
+
+def test_names_are_read_as_people_list_them_ticked_or_written(pool: Pool, ada: Client) -> None:
+    cluster = world.a_cluster(pool)
+    for name in ("a", "b", "c", "d"):
+        world.a_node(cluster, name)
+    query = urlencode({"by": "nodes", "nodes": ["d", "b\r\n a;b ,"]}, doseq=True)
+    assert 'name="nodes" value="d,b,a"' in text(ada.get(f"/clusters/{cluster.pk}/preview?{query}"))
+    card = text(ada.get(f"/capacity/would?cluster={cluster.pk}&{query}", HTTP_HX_REQUEST="true"))
+    assert "These 3 nodes go" in card
+    assert "all of them or none" in card
+    assert f'href="/clusters/{cluster.pk}/preview?kind=drill&amp;nodes=d%2Cb%2Ca"' in card
+
+
+@pytest.mark.parametrize(("typed", "says"), CANNOT, ids=[typed[:8] for typed, _ in CANNOT])
+def test_a_node_that_cannot_go_is_said_with_what_to_do_and_none_goes(pool: Pool, ada: Client, typed: str, says: str) -> None:
+    cluster = world.a_cluster(pool)
+    world.a_node(cluster, "fine")
+    trouble(cluster)
+    before = Drain.objects.count()
+    for also in ("", "fine,") if typed.isalpha() else ("",):
+        form = {"by": "nodes", "nodes": also + typed, "kind": "reclaim"}
+        for answer in (
+            ada.get(f"/clusters/{cluster.pk}/preview", form),
+            ada.post(f"/clusters/{cluster.pk}/take", form),
+        ):
+            page = text(answer, answer.status_code)
+            assert answer.status_code in (400, 422)
+            assert says in page
+            assert "Reclaim, " not in page, "no button to go on with"
+            if typed.isalpha():
+                assert f"{typed}</textarea>" in page
+            assert f'value="fine"{" checked" if also else ""}>' in page
+    assert Drain.objects.count() == before
+    assert not Reclaim.objects.exists()
+    assert not Entry.objects.filter(reason="NoticeRefused").exists(), "a person who sees the refusal is no lost notice"
+
+
+def test_a_node_that_went_meanwhile_keeps_back_all_the_others(pool: Pool, ada: Client) -> None:
+    cluster = world.a_cluster(pool)
+    world.a_node(cluster, "a")
+    other = world.a_node(cluster, "b")
+    form = {"by": "nodes", "nodes": "a,b", "kind": "reclaim"}
+    assert "Reclaim, 16 GPUs" in text(ada.get(f"/clusters/{cluster.pk}/preview", form))
+    world.a_drain(other)
+    page = text(ada.post(f"/clusters/{cluster.pk}/take", form), 422)
+    assert "b is draining already" in page
+    assert "Leave it out." in page
+    assert Drain.objects.count() == 1
+
+
+def test_a_form_that_is_sent_twice_takes_once(pool: Pool, ada: Client) -> None:
+    cluster = world.a_cluster(pool)
+    for name in ("a", "b"):
+        world.a_node(cluster, name)
+    found = re.search(r'name="key" value="([^"]+)"', text(ada.get(f"/clusters/{cluster.pk}/preview?gpus=8")))
+    assert found
+    form = {"by": "gpus", "gpus": "8", "kind": "drill", "key": found[1]}
+    first, second = (ada.post(f"/clusters/{cluster.pk}/take", form) for _ in range(2))
+    assert first.headers["Location"] == second.headers["Location"]
+    assert Drain.objects.count() == 1
+
+
+def test_a_node_of_the_list_leads_to_its_preview(pool: Pool, vic: Client) -> None:
+    cluster = world.a_cluster(pool)
+    world.a_node(cluster, "a")
+    trouble(cluster)
+    page = text(vic.get(f"/clusters/{cluster.pk}/nodes"))
+    assert re.findall(r'href="(/clusters/[^"]+/preview[^"]+)"', page) == [f"/clusters/{cluster.pk}/preview?nodes=a"]
+    found = text(vic.get(f"/clusters/{cluster.pk}/preview?nodes=a"))
+    assert 'id="n1">a<' in found
+    assert "Start drill" not in found
+
+
+@pytest.mark.parametrize("by", ["gpus={}", "nodes={}"])
+def test_a_preview_asks_as_much_for_one_node_as_for_fifty(pool: Pool, ada: Client, by: str) -> None:
+    cluster = world.a_cluster(pool)
+    names = [f"node-{number:02}" for number in range(50)]
+    for name in names:
+        a_pod(cluster, world.a_node(cluster, name).name)
+
+    def asked(number: int) -> int:
+        value = number * 8 if by.startswith("gpus") else ",".join(names[:number])
+        return queries(ada, f"/clusters/{cluster.pk}/preview?{by.format(value)}")
+
+    assert asked(1) == asked(50) <= 20
 
 
 # Quotas and the switch

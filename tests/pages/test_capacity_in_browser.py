@@ -96,3 +96,26 @@ def test_a_number_that_cannot_be_leaves_no_button(page: Page) -> None:
     expect(card).to_contain_text("8 or 16, not 12")
     assert card.get_by_role("button").count() == 0
     assert Cluster.objects.get().desired_preemptible_gpus == 16
+
+
+def test_nodes_are_named_on_the_card_or_ticked_on_the_page_and_exactly_those_go(page: Page) -> None:
+    card, names = page.locator("#would"), page.get_by_label("Names, with commas, blanks or lines between")
+    expect(names).to_be_hidden()
+    page.get_by_label("Nodes by name").check()
+    expect(page.get_by_label("GPUs, in nodes of 8")).to_be_hidden()
+    names.fill("gpu-preemptible-dp-51fb\ngpu-preemptible-dp-0000")
+    expect(card.get_by_role("alert")).to_contain_text("has no node gpu-preemptible-dp-0000")
+    assert card.get_by_role("button").count() == 0
+    names.fill("gpu-preemptible-dp-51fb")
+    expect(card).to_contain_text("This node goes")
+    card.get_by_role("link", name="Pod by pod").click()
+    picks = page.get_by_role("list", name="Nodes that can go")
+    expect(picks.get_by_label("gpu-preemptible-dp-51fb")).to_be_checked()
+    picks.get_by_label("gpu-preemptible-dp-51fb").uncheck()
+    picks.get_by_label("gpu-preemptible-dp-7f2c").check()
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator("h2", has_text="gpu-preemptible-dp-7f2c")).to_be_visible()
+    page.locator("summary", has_text="Start drill, 8 GPUs").click()
+    page.get_by_role("button", name="Start drill, 8 GPUs").click()
+    page.wait_for_url("**/drills/**")
+    assert [drain.node_name for drain in Drain.objects.all()] == ["gpu-preemptible-dp-7f2c"]

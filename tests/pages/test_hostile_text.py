@@ -61,7 +61,7 @@ def test_the_pushed_html_is_as_clean_as_the_page(pool: Pool) -> None:
     clean(render_drain(drain, drain.verdicts.all(), timezone.now()))
     clean(panels.render_panel(drawn))
     for line in drawn.lines:
-        clean(render_node(line))
+        clean(render_node(line, cluster.pk))
         clean(render_cell(line, True, cluster.pk))
         clean(render_cell(line, False, cluster.pk))
 

@@ -5,6 +5,7 @@ Plain formatting of escaped words, no template: a page may have a thousand cells
 
 from collections.abc import Iterable
 from html import escape
+from urllib.parse import quote
 from uuid import UUID
 
 from django.urls import reverse
@@ -62,7 +63,7 @@ def _clock(line: Line) -> str:
     return escape(line.word) if line.word else f'<span data-since="{line.since.isoformat()}"></span>'
 
 
-def render_node(line: Line) -> SafeString:
+def render_node(line: Line, cluster_id: UUID) -> SafeString:
     """One row of the nodes table (kind `node`). Its last cell is empty: the page puts its buttons there."""
     name, cordoned = escape(line.name), int(line.unschedulable)
     until = f", {_clock(line)}" if line.until else ""
@@ -78,5 +79,18 @@ def render_node(line: Line) -> SafeString:
         f"{f'<small>{escape(says)}</small>' if says else ''}</td>\n"
         f'<td class="num" data-label="For"><span data-since="{line.since.isoformat()}"></span></td>\n'
         f'<td data-label="kubelet" class="muted">{escape(line.kubelet) or "–"}</td>\n'
+        f'<td data-label="If reclaimed">{_what_if(line, cluster_id)}</td>\n'
         f'<td class="num" data-actions></td>\n</tr>'
+    )
+
+
+def _what_if(line: Line, cluster_id: UUID) -> str:
+    """The way to a preview of this node, where it could be named in one."""
+    if not line.preemptible:
+        return '<span class="muted">never</span>'
+    if line.state == "draining" or line.node_id in ("", line.key):  # not shown by Kubernetes, or no machine of ours
+        return '<span class="muted">–</span>'
+    name = escape(line.name)
+    return (
+        f'<a href="{reverse("preview", args=[cluster_id])}?nodes={quote(line.name)}" aria-label="Preview of {name}">Preview</a>'
     )

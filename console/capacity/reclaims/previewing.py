@@ -7,17 +7,19 @@ seconds at most. Where it does not answer, the preview stands without them and s
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 
 from console.capacity.asked import whole_nodes
 from console.capacity.models import Drain, PodVerdict, Pool
 from console.capacity.pools.inputs import machine_views, machines_of
 from console.capacity.pools.victims import MachineView, cheapest
 from console.capacity.reclaims.budgets import Budgets, budgets_of
+from console.capacity.reclaims.naming import STANDING, cannot, named
 from console.capacity.reclaims.preview import Exit, Owner, Preview, owner_of, preview
 from console.clusters.models import Cluster, ComputeClass, Machine, Node, Pod
 from console.clusters.secrets import connection
@@ -29,7 +31,7 @@ from console.kube.shapes import BudgetShape, PodShape
 
 LONGEST = 3.0  # seconds for which a person waits for the cluster's API
 LATEST_DRAINS = 200  # whose verdicts say how pods of an owner end
-STANDING = (Machine.State.BOOTING, Machine.State.JOINED)
+MOST_NODES = 100  # that one preview may name
 
 
 def of_gpus(cluster: Cluster, gpus: int, now: datetime) -> Preview:
@@ -48,21 +50,21 @@ def of_gpus(cluster: Cluster, gpus: int, now: datetime) -> Preview:
 
 
 def of_nodes(cluster: Cluster, names: Sequence[str], now: datetime) -> Preview:
-    """If these nodes were reclaimed now. Raises Unprocessable for one that is unknown, standard or going already."""
-    there = {view.id for view in takeable(cluster, now)}
-    alive = Machine.objects.filter(cluster=cluster, node_name__in=names, state__in=STANDING)
-    known = {machine.node_name: machine for machine in alive}
-    for name in names:
-        machine = known.get(name)
-        if machine is None:
-            raise Unprocessable(
-                f"{cluster.name} has no machine with a node named {name[:253]}.", param="nodes", code="unknown_node"
-            )
-        if machine.compute_class != ComputeClass.PREEMPTIBLE:
-            raise Unprocessable(f"{name} is a standard node: it is never reclaimed.", param="nodes", code="standard_node")
-        if machine.pk not in there:
-            raise Unprocessable(f"{name} goes already: its drain is under way.", param="nodes", code="draining")
-    return _of_machines(cluster, [known[name].pk for name in dict.fromkeys(names)], now)
+    """If these nodes were reclaimed now. Raises Unprocessable where one of them could not go, as the reclaim itself would."""
+    if not 0 < len(set(names)) <= MOST_NODES:
+        raise Unprocessable(f"Name 1 to {MOST_NODES} nodes, not {len(set(names))}.", param="nodes", code="too_many")
+    going, refused = named(list, cluster, names, now + timedelta(seconds=settings.DRAIN_WINDOW))
+    if refused:
+        raise cannot(refused, len(going) + len(refused))
+    return _of_machines(cluster, [one.machine.pk for one in going], now)
+
+
+def choices(cluster: Cluster) -> list[str]:
+    """Names of the cluster's nodes that could be named, as many as a person can choose from. One query."""
+    there = Machine.objects.filter(cluster=cluster, compute_class=ComputeClass.PREEMPTIBLE, state__in=STANDING)
+    going = Drain.objects.filter(machine=OuterRef("pk"), state__in=Drain.OPEN)
+    names = there.exclude(node_name="").exclude(Exists(going)).order_by("node_name").values_list("node_name", flat=True)
+    return list(names[:MOST_NODES])
 
 
 def takeable(cluster: Cluster, now: datetime) -> list[MachineView]:

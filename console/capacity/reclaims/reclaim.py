@@ -7,10 +7,9 @@ by one and hold up none of the others (aws/aws-node-termination-handler#272).
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,25 +23,25 @@ from console.capacity.models import Drain, Pool, Reclaim
 from console.capacity.pools.inputs import machine_views, machines_of
 from console.capacity.pools.victims import cheapest
 from console.capacity.pools.wakes import wake_pool
-from console.capacity.reclaims.refusals import ASKED, Refusal, refuse, shown
+from console.capacity.reclaims.naming import STANDING, cannot, named
+from console.capacity.reclaims.refusals import ASKED, Refusal, refuse
 from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.http import Conflict, Forbidden, Unprocessable
 from console.timeline.changes import Change, change
 from console.timeline.who import doer
 
-STANDING = (Machine.State.BOOTING, Machine.State.JOINED)  # what was only asked for is not there to be taken
 MOST_NODES = 1000  # named in one request
 LONGEST_KEY = 255
-NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What somebody wants: so many GPUs, or these nodes (as they came: anything may stand in the list)."""
+    """What somebody wants: so many GPUs, or these nodes (as they came: anything may stand in the list), `whole` all or none."""
 
     gpus: int | None
     nodes: Sequence[Any] | None
     drill: bool
+    whole: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -70,16 +69,18 @@ def reclaim(
     nodes: Sequence[Any] | None = None,
     drill: bool = False,
     key: str | None = None,
+    whole: bool = False,
 ) -> Reclaim:
     """Take preemptible machines of a cluster back now; the target stays, so they are refilled. For fleet operators.
 
     Either `gpus`, of those first whose loss costs least, or `nodes` by name. `drill` asks for a report at the end. The same
     `key` gets the same answer, and with another request Conflict. Raises Unprocessable for a number that is no whole number of
-    nodes or more than there is, and where none of the named nodes can go (said and counted all the same).
+    nodes or more than there is, and where none of the named nodes can go (said and counted all the same). `whole` is a person's
+    choice of nodes, who sees the refusal: where one of them cannot go, none does, and nothing is written.
     """
     if not actor.fleet_operator:
         raise Forbidden("Only a fleet operator takes GPUs back. An administrator can name one.")
-    ask = Ask(gpus, nodes, drill)
+    ask = Ask(gpus, nodes, drill, whole)
     _check(ask, key, cluster.gpu_type.gpus_per_node)
     with change() as made:
         mine = made.lock(Cluster.objects.select_related("project", "gpu_type").filter(pk=cluster.pk))[0]
@@ -92,7 +93,7 @@ def reclaim(
         row = _carry_out(made, mine, ask, actor, key, chosen) if chosen.starts else None
         refuse(made, mine, ASKED, chosen.refused, doer(actor))
     if row is None:
-        raise _none_goes(chosen.refused)
+        raise cannot(chosen.refused, len(chosen.refused))
     return row
 
 
@@ -149,59 +150,12 @@ def _by_number(made: Change, cluster: Cluster, ask: Ask, actor: Actor) -> Chosen
 
 
 def _by_name(made: Change, cluster: Cluster, ask: Ask, actor: Actor) -> Chosen:
-    """Each named node once, in the order of the request. Four queries, however many are named."""
     assert ask.nodes is not None
-    wanted = list({json.dumps(name, default=str): name for name in ask.nodes}.values())
-    names = [name for name in wanted if isinstance(name, str) and NODE_NAME.fullmatch(name)]
-    alive = Machine.objects.filter(cluster=cluster, node_name__in=names)
-    machines = {row.node_name: row for row in made.lock(alive.filter(state__in=(*Machine.ALIVE, Machine.State.LEAVING)))}
-    nodes = {row.name: row for row in made.lock(Node.objects.filter(cluster=cluster, name__in=names))}
-    drains = {row.machine_id: row for row in made.lock(Drain.objects.filter(machine__in=machines.values(), state__in=Drain.OPEN))}
-    latest = made.now + timedelta(seconds=settings.DRAIN_WINDOW)
-    chosen = Chosen([], [])
-    for name in wanted:
-        refusal = _no_name(name)
-        if refusal is None:
-            machine, node = machines.get(name), nodes.get(name)
-            drain = drains.get(machine.pk) if machine is not None else None
-            refusal = _cannot_go(cluster, name, machine, node) or (_goes_already(drain, latest) if drain is not None else None)
-            if refusal is None and machine is not None:
-                mine = node if node is not None and node.machine_id == machine.pk else None
-                chosen.starts.append(Start(machine, mine, Drain.Cause.PREEMPTED, ask.why(actor)))
-        if refusal is not None:
-            chosen.refused.append(refusal)
-    return chosen
-
-
-def _no_name(name: object) -> Refusal | None:
-    if isinstance(name, str) and not name.strip():
-        return Refusal("", "empty", "An empty name names no node.")
-    if not isinstance(name, str) or not NODE_NAME.fullmatch(name):
-        return Refusal(shown(name), "malformed", f"{shown(name)} cannot be the name of a node.")
-    return None
-
-
-def _cannot_go(cluster: Cluster, name: str, machine: Machine | None, node: Node | None) -> Refusal | None:
-    if machine is None and node is None:
-        return Refusal(name, "unknown", f"{cluster.name} has no node {name}.")
-    if machine is None:
-        return Refusal(name, "foreign", f"{name} is no machine of Halftide's.")
-    if machine.compute_class != ComputeClass.PREEMPTIBLE:
-        return Refusal(name, "standard", f"{name} is a standard node: it is never taken back.")
-    if machine.state == Machine.State.ASKED:
-        return Refusal(name, "unknown", f"{name} was only asked for: there is nothing to take back yet.")
-    if machine.state not in STANDING:
-        return Refusal(name, "draining", f"{name} is on its way out already.")
-    return None
-
-
-def _goes_already(drain: Drain, until: datetime) -> Refusal | None:
-    """A second notice only moves a deadline earlier; one that would move nothing is refused. A scale-down is preempted."""
-    emptied = drain.state in {Drain.State.DRAINED, Drain.State.TIMED_OUT}
-    if not emptied and (drain.cause != Drain.Cause.PREEMPTED or until < drain.deadline):
-        return None
-    name = drain.node_name
-    return Refusal(name, "draining", f"{name} is draining already, gone by {drain.deadline:%H:%M:%S} UTC.")
+    going, refused = named(made.lock, cluster, ask.nodes, made.now + timedelta(seconds=settings.DRAIN_WINDOW))
+    if ask.whole and refused:
+        raise cannot(refused, len(going) + len(refused))
+    why = ask.why(actor)
+    return Chosen([Start(one.machine, one.node, Drain.Cause.PREEMPTED, why) for one in going], refused)
 
 
 def _carry_out(made: Change, cluster: Cluster, ask: Ask, actor: Actor, key: str | None, chosen: Chosen) -> Reclaim:
@@ -239,9 +193,3 @@ def _answer(reclaim_id: UUID, drains: Sequence[Drain], refused: Sequence[Refusal
         ],
         "refused": [vars(refusal) for refusal in refused],
     }
-
-
-def _none_goes(refused: Sequence[Refusal]) -> Unprocessable:
-    first = refused[0]
-    message = first.message if len(refused) == 1 else f"None of these nodes can be taken back. {first.message}"
-    return Unprocessable(message, param="nodes", code=first.code, refused=[vars(refusal) for refusal in refused])

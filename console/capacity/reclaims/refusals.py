@@ -44,7 +44,7 @@ def refuse(made: Change, cluster: Cluster, source: str, refused: Sequence[Refusa
     for code, number in Counter(refusal.code for refusal in refused).items():
         row, _ = RefusedNotices.objects.get_or_create(cluster=cluster, source=source, reason=code, defaults={"last_at": made.now})
         RefusedNotices.objects.filter(pk=row.pk).update(count=F("count") + number, last_at=made.now)
-    message = _sentence(refused)
+    message = f"Notice refused. {said(refused)}"
     same = Entry.objects.filter(stream=cluster.stream, reason=REASON, at__gte=made.now - SAME, message=message)
     for entry in same.filter(actor_name=actor.name).order_by("-at")[:1]:
         entry.count, entry.last_at = entry.count + 1, made.now
@@ -67,7 +67,7 @@ def shown(name: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def _sentence(refused: Sequence[Refusal]) -> str:
-    said = " ".join(refusal.message for refusal in refused[:MOST_SAID])
+def said(refused: Sequence[Refusal]) -> str:
+    """The sentences of the first few, and how many more there are."""
     more = len(refused) - MOST_SAID
-    return f"Notice refused. {said}" + (f" And {more} more." if more > 0 else "")
+    return " ".join(refusal.message for refusal in refused[:MOST_SAID]) + (f" And {more} more." if more > 0 else "")
