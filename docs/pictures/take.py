@@ -2,7 +2,7 @@
 
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
 The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some set to other states.
-At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
+Then two nodes are drilled, and their report is photographed (`drill-…`). At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
 
@@ -63,6 +63,28 @@ def an_hour(page: Page, cluster: str) -> str:
     return urljoin(ADDRESS, hour.get_attribute("href") or "")
 
 
+def preview_of_two(page: Page, cluster: str) -> str:
+    """The address of a preview of two nodes by name."""
+    page.goto(f"{cluster}/nodes")
+    links = page.get_by_role("link", name=re.compile("^Preview of"))
+    names = [(links.nth(number).get_attribute("href") or "").rpartition("=")[2] for number in (0, 2)]
+    return f"{cluster}/preview?nodes={','.join(names)}"
+
+
+def drilled(page: Page, cluster: str) -> None:
+    """The report of a drill of two named nodes, once both are replaced."""
+    page.goto(preview_of_two(page, cluster))
+    page.locator("summary", has_text="Start drill").click()
+    page.get_by_role("button", name="Start drill").click()
+    page.wait_for_url("**/drills/**")
+    for _ in range(60):
+        page.reload()
+        if page.get_by_text("over at").count():
+            break
+        page.wait_for_timeout(10_000)
+    shoot(page, "drill")
+
+
 def timed_out(page: Page, cluster: str) -> None:
     """A machine dies without a word and is taken back: nobody can stop its pods, and at the deadline it goes all the same."""
     api, headers = f"{ADDRESS}/v1/compute/clusters/{cluster.rpartition('/')[2]}", {"Authorization": "Bearer ht_demo_operator_key"}
@@ -117,7 +139,7 @@ def main() -> None:
             "create": "/clusters/new",
             "search": "/search?q=aurora",
             "capacity": "/capacity",
-            "preview": f"{cluster}/preview?gpus=16",
+            "preview": preview_of_two(page, cluster),
             "not-found": "/clusters/00000000-0000-4000-8000-000000000000",
         }.items():
             page.goto(address)
@@ -125,6 +147,7 @@ def main() -> None:
         context.clear_cookies(name="halftide_try")
         page.goto(cluster)
         shoot(page, "try")
+        drilled(page, cluster)
         page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 1440, "height": 900})
         timed_out(page, cluster)

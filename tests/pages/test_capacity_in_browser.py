@@ -99,7 +99,7 @@ def test_a_number_that_cannot_be_leaves_no_button(page: Page) -> None:
 
 
 def test_nodes_are_named_on_the_card_or_ticked_on_the_page_and_exactly_those_go(page: Page) -> None:
-    card, names = page.locator("#would"), page.get_by_label("Names, with commas, blanks or lines between")
+    card, names = page.locator("#would"), page.get_by_label("Names, with commas or line by line")
     expect(names).to_be_hidden()
     page.get_by_label("Nodes by name").check()
     expect(page.get_by_label("GPUs, in nodes of 8")).to_be_hidden()
