@@ -2,7 +2,8 @@
 
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
 The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some set to other states.
-Then two nodes are drilled, and their report is photographed (`drill-…`). At the end a machine dies and is taken back, so that its drain times out: `take.py ADDRESS timed-out` takes that picture alone.
+Then two nodes are drilled, and their report is photographed (`drill-…`). At the end a machine dies and is taken back, so that its
+drain times out: `take.py ADDRESS timed-out` takes that picture alone.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
 

@@ -278,6 +278,32 @@ def test_an_empty_node_waits_a_second_for_a_pod_that_was_just_being_bound():
     assert fate(drain, "late").verdict == Verdict.FINISHED
 
 
+def test_a_pod_that_lands_by_toleration_is_told_too_and_gets_its_own_grace():
+    world, drain = World([Pod("first", grace=60, stops_after=20, lingers=60)]), new()
+    drain = round_of(world, round_of(world, drain))
+    world.now += seconds(2)
+    world.pods.append(Pod("second", grace=40, stops_after=None, lingers=60))
+    drain = run(world, drain)
+    assert [(kind, given) for kind, given, _ in world.pod("second").tellings] == [("evict", 40)]
+    assert fate(drain, "second").told_at <= START + seconds(7), "at the next look, five seconds at most"
+    assert (fate(drain, "second").verdict, fate(drain, "second").exit_code) == (Verdict.KILLED, 137)
+    assert [kind for kind, _, _ in world.pod("first").tellings] == ["evict"]
+    assert drain.emptied_at == fate(drain, "second").ended_at, "drained is not said before it has gone"
+
+
+def test_a_pod_that_lands_when_the_machine_is_already_on_its_way_has_a_verdict_and_is_released():
+    world, drain = World([Pod("first", stops_after=1)], confirm_after=30), new()
+    while drain.terminated_at is None:
+        world.now = max(world.now, drain.due_at)
+        if drain.state == State.DRAINED and len(world.pods) == 1:
+            world.pods.append(Pod("second"))
+        drain = round_of(world, drain)
+    drain = run(world, drain)
+    assert drain.state == State.REMOVED
+    assert (fate(drain, "second").verdict, fate(drain, "second").told_at) == (Verdict.NEVER_STOPPED, None)
+    assert [(kind, given) for kind, given, _ in world.pod("second").tellings] == [("delete", 0)]
+
+
 def test_a_drain_looks_again_at_its_deadline_at_the_latest():
     world, drain = World([Pod("a", hangs=True)]), new(seconds=13)
     looks = []

@@ -97,6 +97,24 @@ def test_a_reclaim_tells_every_pod_and_the_node_is_gone_in_time(simulation, clus
     ]
 
 
+def test_a_pod_that_tolerates_the_cordon_is_told_as_soon_as_it_is_met_and_has_its_verdict(simulation, cluster, api):
+    node = machine(simulation, api, cluster, "gpu-preemptible-dp-4")
+    run(api, "first", node.name, 60, exit_seconds="8-8", exit_code="0")
+    [drain] = take_back([node], 60)
+    drive(cluster.pk)
+    closed = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    body = pod("late", nodeSelector={"kubernetes.io/hostname": node.name}, tolerations=closed, terminationGracePeriodSeconds=30)
+    body["metadata"]["annotations"] = {PROGRAM + "exit-seconds": "1-1", PROGRAM + "exit-code": "3"}
+    assert api.post("/api/v1/namespaces/default/pods", body).status_code == 201
+    eventually(lambda: phase(api, "late") == "Running")
+    finish(cluster, 60)
+    drain.refresh_from_db()
+    found = PodVerdict.objects.get(drain=drain, name="late")
+    assert (drain.state, found.given_grace) == (State.REMOVED, 30)
+    assert drain.cordoned_at < found.told_at <= found.ended_at <= drain.emptied_at
+    assert Entry.objects.filter(reason="PodsCameLate", message__startswith=f"late came to {node.name} after").count() == 1
+
+
 def test_a_machine_that_died_is_removed_at_the_deadline_and_its_pods_only_then(simulation, cluster, api):
     """kubernetes/kubernetes#72226, rancher/rke2#3913: no kubelet finishes them, and nobody forces them before."""
     node = machine(simulation, api, cluster, "gpu-preemptible-dp-2")

@@ -289,6 +289,49 @@ def test_an_hour_of_grace_is_capped_and_that_is_said():
     assert capped.message == "notebook on node-1 asks for 1 h of grace; this drain gives 5:00 at most"
 
 
+def test_pods_that_land_by_toleration_are_told_have_their_verdicts_and_are_said():
+    """Each write says whom it met; a wish beyond the window is said of them as of the first."""
+    cluster = fleet("node-1")
+    there = world(Pod("first", grace=60, stops_after=40, lingers=10))
+    api = Api({"node-1": there})
+    drain = begin(cluster, "node-1")
+    api.drive(cluster)
+    for seconds, names in ((7, ("second", "third")), (14, ("fourth",))):
+        there.pods += [Pod(name, grace=3600, stops_after=3, lingers=10) for name in names]
+        api.now = START + timedelta(seconds=seconds)
+        api.drive(cluster)
+        assert {name for at, name in api.told if at == api.now} == set(names)
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert {one.name: one.verdict for one in drain.verdicts.all()} == dict.fromkeys(
+        ("first", "second", "third", "fourth"), Verdict.FINISHED
+    )
+    came = Entry.objects.filter(reason="PodsCameLate").order_by("revision")
+    assert [entry.message for entry in came] == [
+        "second, third came to node-1 after it was closed: they are drained too",
+        "fourth came to node-1 after it was closed: it is drained too",
+    ]
+    assert {(entry.severity, entry.subject_name, entry.data["drain"]) for entry in came} == {("warning", "node-1", str(drain.pk))}
+    assert Entry.objects.filter(reason="GraceCapped").count() == 2
+    assert Entry.objects.get(reason="DrainFinished").message.endswith("4 pods: 4 stopped")
+
+
+def test_a_pod_that_lands_after_drained_was_said_is_said_as_too_late():
+    cluster = fleet("node-1")
+    there = world(Pod("first", grace=60, stops_after=4), confirm_after=20)
+    api = Api({"node-1": there})
+    drain = begin(cluster, "node-1")
+    while not Drain.objects.filter(state=State.DRAINED).exists():
+        api.drive(cluster)
+        api.now += timedelta(seconds=1)
+    there.pods.append(Pod("second"))
+    api.finish(cluster)
+    drain.refresh_from_db()
+    assert (drain.state, drain.verdicts.get(name="second").verdict) == (State.REMOVED, Verdict.NEVER_STOPPED)
+    assert Entry.objects.get(reason="PodsCameLate").message == "second came to node-1 after it was closed: too late to be told"
+    assert Entry.objects.get(reason="DrainFinished").message.endswith("2 pods: 1 never stopped, 1 unknown")
+
+
 def test_while_kubernetes_is_down_the_drain_says_so_and_a_preempted_machine_still_goes_in_time():
     cluster = fleet("node-1")
     api = Api({"node-1": world(Pod("a"))})

@@ -6,7 +6,7 @@ The row is locked while the two are compared, so a run that repeats a step finds
 from collections.abc import Iterable
 
 from console.capacity.drains.changes import class_of, subject
-from console.capacity.drains.step import MAX_GRACE, ends_at, grace_for
+from console.capacity.drains.step import MAX_GRACE, SOON, ends_at, grace_for
 from console.capacity.drains.verdicts import Fate, summary
 from console.capacity.models import Drain, PodVerdict
 from console.timeline.changes import Change
@@ -21,11 +21,24 @@ def say(made: Change, drain: Drain, was: str, before: Iterable[Fate], after: Ite
     """Entries for what a write changes in a drain and its pods. `was`: its state before; the row already is what it will be."""
     known = {fate.uid: fate for fate in before}
     fates = list(after)
-    _graces(made, drain, [fate for fate in fates if fate.uid not in known and fate.told_at is None])
+    new = [fate for fate in fates if fate.uid not in known]
+    _came(made, drain, new)
+    # One that came late is told in the round that meets it; one that was told before the drain had its grace from somebody else.
+    _graces(made, drain, [fate for fate in new if fate.told_at is None or fate.told_at >= drain.started_at])
     overridden = [fate for fate in fates if fate.verdict == Verdict.BUDGET_OVERRIDDEN]
     _budgets(made, drain, [fate for fate in overridden if fate.uid not in known or known[fate.uid].verdict != fate.verdict])
     if drain.state != was:
         _state(made, drain, fates)
+
+
+def _came(made: Change, drain: Drain, new: list[Fate]) -> None:
+    """Pods that tolerate the cordon, and land on a node that is on its way out. What was just being bound is not meant."""
+    if not new or drain.cordoned_at is None or made.now <= drain.cordoned_at + SOON:
+        return
+    gone = drain.terminated_at is not None
+    ends = "too late to be told" if gone else "it is drained too" if len(new) == 1 else "they are drained too"
+    message = f"{names(new)} came to {drain.node_name} after it was closed: {ends}"
+    _entry(made, drain, "PodsCameLate", message, WARNING)
 
 
 def _graces(made: Change, drain: Drain, new: list[Fate]) -> None:

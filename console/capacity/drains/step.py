@@ -165,12 +165,16 @@ def _observe(drain: DrainView, seen: Seen, now: datetime) -> DrainView:
     """The pods as they are now: new ones, terminating ones, ended ones, and those that are no longer there."""
     pods = {pod.uid: pod for pod in seen.pods}
     fates = {fate.uid: _observed(fate, pods.get(fate.uid), drain.cause, now) for fate in drain.fates}
-    if seen.node is not None:  # on another node of the same name nothing is ours but what we know by uid
-        for pod in seen.pods:
-            if pod.uid not in fates and not pod.stays and not pod.finished:
-                fates[pod.uid] = _observed(_new(pod), pod, drain.cause, now)
+    fates |= {pod.uid: _observed(_new(pod), pod, drain.cause, now) for pod in _unknown(drain, seen)}
     staying = sum(pod.stays for pod in seen.pods) if seen.node is not None else drain.staying
     return _advanced(replace(drain, fates=tuple(fates.values()), staying=staying, note=""), now)
+
+
+def _unknown(drain: DrainView, seen: Seen) -> list[PodView]:
+    """Evictable pods that this drain has not met. On another node of the same name nothing is ours but what we know by uid."""
+    known = {fate.uid for fate in drain.fates}
+    there = seen.pods if seen.node is not None else ()
+    return [pod for pod in there if pod.uid not in known and not pod.stays and not pod.finished]
 
 
 def _new(pod: PodView) -> Fate:
@@ -274,7 +278,8 @@ def _clear_away(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
     if seen is None:
         return Step(replace(drain, due_at=now + SOON))
     at = drain.terminated_at
-    drain = replace(drain, note="", fates=tuple(verdicts.cut_off(fate, at) for fate in drain.fates))
+    met = (*drain.fates, *(_new(pod) for pod in _unknown(drain, seen)))  # after the last look some may still have come
+    drain = replace(drain, note="", fates=tuple(verdicts.cut_off(fate, at) for fate in met))
     if seen.node is not None and seen.node.leaving:
         held = ", ".join(seen.node.finalizers) or "Kubernetes"
         return Step(replace(drain, due_at=now + LOOK, note=f"the Node object is held by {held}"[:300]))
