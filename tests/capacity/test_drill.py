@@ -141,7 +141,7 @@ def test_what_has_not_happened_is_no_figure_and_what_is_not_back_is_away_until_n
     assert pod.checkpoint_minutes == 21.0
 
 
-REMOVED, GOING = replace(QUIET, state=State.REMOVED), replace(QUIET, state=State.TERMINATING)
+REMOVED, GOING = replace(QUIET, state=State.REMOVED), replace(QUIET, state=State.TERMINATING, removed_at=None)
 BACK = Arrival("gpu-preemptible-dp-a1", at(90))
 
 
@@ -151,9 +151,10 @@ BACK = Arrival("gpu-preemptible-dp-a1", at(90))
         ([GOING], [BACK], 8, 8, 100, False),  # its replacement came first; the pods still have their time
         ([REMOVED], [], 8, 0, 100, False),
         ([REMOVED], [BACK], 8, 8, 100, True),
+        ([REMOVED], [BACK], 8, 8, 3.1, False),  # its end was written while we looked, a moment after the look began
         ([REMOVED, REMOVED], [BACK], 16, 8, 100, False),
         ([REMOVED, REMOVED], [BACK], 8, 8, 100, True),  # less is asked for now
-        ([REMOVED, replace(QUIET, state=State.STOPPED)], [BACK], 24, 8, 100, True),
+        ([REMOVED, replace(QUIET, state=State.STOPPED, removed_at=None)], [BACK], 24, 8, 100, True),
         ([REMOVED], [], 8, 0, LONGEST.total_seconds(), True),  # no capacity came back
     ],
 )

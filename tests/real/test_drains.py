@@ -134,6 +134,26 @@ def test_nine_pods_meet_nine_fates(ready: Fleet) -> None:
     fleet.ask("DELETE", "/apis/apps/v1/namespaces/{ns}/daemonsets/agent")
 
 
+def test_a_pod_that_tolerates_the_cordon_is_told_as_soon_as_it_is_met_and_has_its_verdict(ready: Fleet) -> None:
+    """The real scheduler puts it on the node that is already draining. The same on the simulator, in tests/capacity."""
+    fleet, node = ready, ready.node()
+    fleet.run("early", node.name, 60, program(exit_seconds="12"))
+    running(fleet, "early")
+    [drain] = fleet.preempt(node)
+    fleet.until(lambda: Drain.objects.get(pk=drain.pk).told_at)
+    closed = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    place = {"kubernetes.io/hostname": node.name}
+    notes = program(exit_seconds="1", exit_code="3")
+    spec = pod(30, nodeSelector=place, tolerations=closed)
+    fleet.ask("POST", "/api/v1/namespaces/{ns}/pods", {"metadata": {"name": "late", "annotations": notes}, "spec": spec})
+    fleet.finish(drain)
+    late = fleet.fates(drain)["late"]
+    assert (drain.state, late.verdict, late.exit_code) == (State.REMOVED, Verdict.FINISHED, 3)
+    assert drain.cordoned_at < late.told_at <= late.ended_at <= drain.emptied_at
+    assert [one.body["deleteOptions"]["gracePeriodSeconds"] for one in told(fleet, "evict", "late")] == [30]
+    assert Entry.objects.filter(reason="PodsCameLate", message__startswith=f"late came to {node.name} after").count() == 1
+
+
 def test_the_real_controllers_make_the_pods_anew_where_their_selectors_allow(ready: Fleet) -> None:
     """kubernetes/kubernetes#113278, flyteorg/flyteplugins PR#354: a Job whose pod is preempted has not failed.
 

@@ -13,7 +13,6 @@ from console.capacity.models import Drain
 
 State = Drain.State
 
-ENDED = (State.REMOVED, State.STOPPED)
 LONGEST = timedelta(hours=1)  # a drill whose machines are not replaced by then ends all the same, and says so
 
 
@@ -121,11 +120,15 @@ def report(nodes: Iterable[NodeFacts], arrivals: Iterable[Arrival], until: datet
 def finished(
     nodes: Sequence[NodeFacts], arrivals: Sequence[Arrival], desired: int, allocated: int, asked_at: datetime, now: datetime
 ) -> bool:
-    """Whether a drill is over: every drain has ended, and what went is replaced or no longer asked for; or its time is up."""
+    """Whether a drill is over: every drain has ended, and what went is replaced or no longer asked for; or its time is up.
+
+    What was written after `now` has not happened yet: a drill is never over before its last node was removed.
+    """
     if now - asked_at >= LONGEST:
         return True
-    gone = sum(node.state == State.REMOVED for node in nodes)
-    return all(node.state in ENDED for node in nodes) and (len(arrivals) >= gone or allocated >= desired)
+    gone = sum(node.removed_at is not None and node.removed_at <= now for node in nodes)
+    stayed = sum(node.state == State.STOPPED for node in nodes)
+    return gone + stayed == len(nodes) and (len(arrivals) >= gone or allocated >= desired)
 
 
 def _node(node: NodeFacts, arrival: Arrival | None, until: datetime) -> NodeLine:
