@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from console.http import DomainError
@@ -62,15 +62,19 @@ FILL = """
 def run(_: Installation, book: Book) -> None:
     most = int(os.environ.get("BENCH_ENTRIES") or SIZES[-1])
     stream = Stream.objects.create(id=uuid.uuid4(), kind=Stream.Kind.CLUSTER).id
-    there = 0
+    there, rates = 0, []
     for size in (size for size in SIZES if size <= most):
         fill(stream, there, size)
         there = size
+        rates.append(written())
         took = {name: median(question) for name, question in questions(stream).items()}
         for name, value in took.items():
             book.at_most(f"timeline, {size:,} entries: {name}", value, "ms", GOAL)
         explain(stream)
-    writes(stream, there, book)
+    book.ratio_at_least(
+        f"timeline, {there:,} entries: written, 200 a transaction, beside {SIZES[0]:,}", rates[-1], "entries/s", rates[0], 0.5
+    )
+    pruned(stream, there, book)
 
 
 def fill(stream: uuid.UUID, there: int, size: int) -> None:
@@ -143,20 +147,21 @@ def explain(stream: uuid.UUID) -> None:
         print(f"      {name}: " + " | ".join(shown[:4]), flush=True)
 
 
-def writes(stream: uuid.UUID, there: int, book: Book) -> None:
-    """With all indexes on so long a ledger: entries written in batches as the sync writer does, and what retention takes away."""
+def written() -> float:
+    """Entries a second in batches as the sync writer does, with all indexes on; into a stream of their own, so the next fill fits."""
+    stream = Stream.objects.create(id=uuid.uuid4(), kind=Stream.Kind.CLUSTER).id
     began = time.monotonic()
     for batch in range(20):
         with change() as made:
             for number in range(200):
                 made.entry(stream, "BackOff", f"written {batch}-{number}", node=f"gpu-{number}", compute_class="preemptible")
-    book.at_least(
-        f"timeline, {there:,} entries: written, 200 a transaction", 4000 / (time.monotonic() - began), "entries/s", 3000
-    )
-    day = oldest(stream) + timedelta(days=90, hours=12)
-    began, clock = time.monotonic(), iter((0.0, 1.0, 2.0, 3.0, 99.0, 99.0, 99.0, 99.0, 99.0, 99.0))
-    with transaction.atomic():
-        gone = retention.prune(day, lambda: next(clock, 99.0))
+    return 4000 / (time.monotonic() - began)
+
+
+def pruned(stream: uuid.UUID, there: int, book: Book) -> None:
+    """One run of retention, half a day too late: all of that, or as much as its seconds allow."""
+    began = time.monotonic()
+    gone = retention.prune(oldest(stream) + timedelta(days=90, hours=12))
     book.at_least(f"timeline, {there:,} entries: pruned", gone / (time.monotonic() - began), "entries/s", 1000)
 
 
