@@ -148,7 +148,7 @@ def explain(stream: uuid.UUID) -> None:
 
 
 def written() -> float:
-    """Entries a second in batches as the sync writer does, with all indexes on; into a stream of their own, so the next fill fits."""
+    """Entries a second in batches as the sync writer does, all indexes on; into a stream of their own, so a fill fits."""
     stream = Stream.objects.create(id=uuid.uuid4(), kind=Stream.Kind.CLUSTER).id
     began = time.monotonic()
     for batch in range(20):
