@@ -25,8 +25,9 @@ expect.set_options(timeout=20_000)  # how long things take is measured elsewhere
 
 @pytest.fixture(scope="package")
 def stack() -> Iterator[Installation]:
-    """Machines boot in a second, other tenants keep quiet, a drain has half a minute."""
-    here = fresh("flows", HALFTIDE_SIM_BOOT_SECONDS="1", HALFTIDE_SIM_DEMAND="off", HALFTIDE_DRAIN_WINDOW="30")
+    """Machines boot in a second, other tenants keep quiet, a drain has half a minute; webhooks may reach this machine."""
+    settings = {"HALFTIDE_SIM_BOOT_SECONDS": "1", "HALFTIDE_SIM_DEMAND": "off", "HALFTIDE_DRAIN_WINDOW": "30"}
+    here = fresh("flows", **settings, HALFTIDE_WEBHOOK_ALLOW="127.0.0.1")
     try:
         here.up()
         assert within(90, lambda: settled(here)), here.rows("SELECT name, status, status_why FROM clusters_cluster")

@@ -46,7 +46,7 @@ def silent(stack: Installation) -> bool:
 def test_what_is_written_while_the_web_server_restarts_is_on_the_open_page_once_and_in_order(
     stack: Installation, context: BrowserContext
 ) -> None:
-    """mastodon/mastodon PR#17981, aws-samples/remote-swe-agents PR#447: after the gap only what was new came, and nobody was told."""
+    """mastodon/mastodon PR#17981, aws-samples/remote-swe-agents PR#447: after a gap only what was new came."""
     page = context.new_page()
     sign_in(page, "Olu, operator")
     cluster = cluster_row(stack, "aurora-train")["id"]
