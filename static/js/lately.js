@@ -1,5 +1,6 @@
 // The last 24 hours in bars: live rows are counted into theirs, words are in the reader's zone. When the newest bar is over, each 20
-// minutes, the page asks for the picture anew; no event asks the server. Where none can be drawn the old one stays for another bar.
+// minutes, the page asks for the picture anew; no event asks the server. Where none can be drawn the old one stays for another bar, and
+// a console that is in trouble is asked less and less often.
 import { MOST, countsOf, nameAll, paintAll, says } from "./bars.js";
 import { matches } from "./filter.js";
 import { fragment } from "./parts.js";
@@ -24,10 +25,10 @@ export const keepLately = (box) => {
   if (!box) return;
   const line = document.querySelector("[data-lately-says]");
   // `due`: when to ask for the picture; `held`: what comes while it is asked for
-  let svg, seen, wish, due, held = null, drawing = null;
+  let svg, seen, wish, due, tries = 0, held = null, drawing = null;
 
   const start = (drawn) => {
-    [svg, seen, wish, due] = [drawn, new Set(), JSON.parse(drawn.dataset.wish), Date.parse(drawn.dataset.end)];
+    [svg, seen, wish, due, tries] = [drawn, new Set(), JSON.parse(drawn.dataset.wish), Date.parse(drawn.dataset.end), 0];
     only(box, box.querySelector("[data-hour][aria-current]") ?? hoursOf(box).at(-1));
     if (zoneName() !== "UTC") nameAll(box);
   };
@@ -48,20 +49,22 @@ export const keepLately = (box) => {
     bar.dataset.counts = counts.join(" ");
     drawing ??= setTimeout(draw, SOON);
   };
+  const later = () => { due = serverNow() + Math.min(BAR, LOOK * 2 ** (tries += 1)) * (0.8 + Math.random() * 0.4); };
   const renew = async () => {
     if (held || document.hidden || serverNow() < due) return;
     held = [];
     try {
       const answer = await fetch(svg.dataset.lately), drawn = answer.ok && fragment(await answer.text()).querySelector("svg");
       if (answer.status === 204) due = serverNow() + BAR; // counting takes too long
-      if (!drawn) return; // what stands there stays, and is asked for again
+      else if (!drawn) later();
+      if (!drawn) return; // what stands there stays
       const focused = box.contains(document.activeElement);
       svg.replaceWith(drawn);
       start(drawn);
       for (const row of held) count(row);
       put(line, says(box));
       if (focused) box.querySelector("[data-hour][tabindex='0']").focus({ preventScroll: true });
-    } catch { /* nothing answers: as above */ } finally { held = null; }
+    } catch { later(); } finally { held = null; }
   };
   start(box.querySelector("svg"));
   keepKeys(box);

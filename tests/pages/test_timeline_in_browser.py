@@ -319,6 +319,32 @@ def test_a_picture_that_cannot_be_drawn_anew_stays_and_is_asked_for_once_a_bar(
     expect(says).to_have_text("2 in the last 24 hours")
 
 
+TROUBLE = """() => {
+    window.asked = 0;
+    const real = window.fetch;
+    const stub = (url) => (url.includes("/lately") ? Promise.resolve(new Response("", { status: 503 })) : new Promise(() => {}));
+    window.fetch = (url) => { window.asked += url.includes("/lately"); return stub(url); };
+    window.mend = () => { window.fetch = real; };
+}"""
+
+
+def test_a_console_in_trouble_is_asked_for_the_picture_less_and_less_often(cluster: Cluster, reader: Reader) -> None:
+    world.an_entry(cluster)
+    page = reader.page
+    page.clock.install(time=timezone.now())
+    page.goto(reader.address)
+    expect(page.locator("[data-zones]")).to_be_visible()
+    page.evaluate(TROUBLE)
+    page.clock.fast_forward(20 * 60_000)
+    page.clock.run_for(10 * 60_000)  # 60 looks at the clock
+    assert 3 <= page.evaluate("window.asked") <= 8  # after 20, 40, 80, 160 and 320 s, each a fifth more or less
+    expect(page.locator("[data-lately-says]")).to_have_text("1 in the last 24 hours")
+    world.an_entry(cluster)
+    page.evaluate("window.mend()")
+    page.clock.fast_forward(20 * 60_000)
+    expect(page.locator("[data-lately-says]")).to_have_text("2 in the last 24 hours")
+
+
 def test_runs_fold_and_open_links_find_their_row_and_the_last_look_is_marked(cluster: Cluster, reader: Reader) -> None:
     start = timezone.now() - timedelta(minutes=10)
     run = [world.an_entry(cluster, f"Back-off in pod sweep-{n}", at=start + timedelta(seconds=n)) for n in range(12)]
