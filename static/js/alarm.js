@@ -1,6 +1,6 @@
 // What is wrong stands in the tab's title and icon too, for who looks at another tab. Read from the page, so no request is made.
 const link = document.querySelector("link[data-icon]"), usual = link?.getAttribute("href");
-const plain = document.title.replace(/^● .+? – /, "");
+let plain = document.title.replace(/^● .+? – /, "");
 const SILENT = new Set(["dead", "out", "lost"]);
 let light = "";
 
@@ -15,6 +15,10 @@ const show = () => {
 };
 export const keepAlarm = () => {
   document.addEventListener("halftide:panel", show);
+  document.addEventListener("halftide:count", ({ detail }) => { // how many need a look, where the page's title says it
+    plain = `${detail ? `(${detail}) ` : ""}${plain.replace(/^\(\d+\) /, "")}`;
+    show();
+  });
   document.addEventListener("halftide:light", (event) => { light = event.detail; show(); });
   show();
 };

@@ -1,4 +1,4 @@
-// [data-until] counts down to an instant ("3:11"), once a second, by the server's clock; past it, it says so.
+// [data-until] counts down to an instant ("3:11"), once a second, by the server's clock; past it, it stays at "0:00".
 import { put, serverNow } from "./times.js";
 
 export const left = (seconds) => {

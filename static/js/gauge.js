@@ -55,7 +55,7 @@ export const keepGauge = (panel) => {
   const refuse = (answer, want, from) => {
     const keepBox = by === "box" && !isOvertaken(answer);
     release(keepBox);
-    if (answer.status && !isOvertaken(answer)) box.setAttribute("aria-invalid", "true");
+    if (!answer.unsure && !isOvertaken(answer)) box.setAttribute("aria-invalid", "true");
     tell(refused(answer, want, from, settle));
   };
   const send = async (want, on) => {

@@ -1,4 +1,6 @@
-// Two lights that never lie: the badge is browser to console, the line under the title is console to Kubernetes.
+// Two lights that never lie: the badge is browser to console, the line under the title is console to Kubernetes. Where the page has
+// ended for good, a note over it says so and leads on.
+import { note } from "./send.js";
 import { clock, noteServerTime, put, serverNow, span } from "./times.js";
 
 const badge = document.querySelector("[data-badge]");
@@ -12,6 +14,11 @@ const LOOKS = {
   dead: ["red", "i-x", (since) => `Not live since ${clock(since).slice(0, 5)}`],
   out: ["", "i-lock", () => "Signed out"],
   lost: ["", "i-lock", () => "Not yours to see any more"],
+};
+const here = () => encodeURIComponent(location.pathname + location.search);
+const ENDS = {
+  out: ["You are signed out.", "i-lock", ["Sign in again", () => location.assign(`/sign-in/?next=${here()}`)]],
+  lost: ["You may not see this page any more.", "i-lock", ["To the clusters", () => location.assign("/")]],
 };
 let state = "reconnecting", since = serverNow(), held = 0, title = "";
 
@@ -37,7 +44,13 @@ const draw = () => {
   put(badge.querySelector("[data-badge-text]"), says(since));
   badge.title = title;
 };
+const farewell = (says, icon, choice) => {
+  const last = note(`${says} What stands here is as of ${clock(serverNow())} UTC and changes no more.`, "amber flash", icon, [choice]);
+  last.setAttribute("role", "alert");
+  document.querySelector("main").prepend(last);
+};
 export const setLight = (name, from = serverNow(), says = "") => {
+  if (state !== name && ENDS[name]) farewell(...ENDS[name]);
   if (state !== name) since = from;
   [state, title] = [name, says];
   draw();

@@ -10,7 +10,7 @@ const POLL = 5000, SILENT = 12000, LONGEST = 5000;
 const main = document.querySelector("main[data-cluster]");
 const epoch = main.dataset.epoch, cluster = main.dataset.cluster;
 let revision = +main.dataset.revision;
-let socket = null, tries = 0, heardAt = serverNow(), lastFrame = Date.now(), polling = null, polled = false, over = false, openedAt = null;
+let socket = null, tries = 0, heardAt = serverNow(), lastFrame = Date.now(), polling = null, polled = false, asking = false, over = false, openedAt = null;
 
 const KINDS = {
   entry: (row) => applyEntry(row.html),
@@ -41,8 +41,10 @@ const stop = (light) => {
 };
 const poll = async () => {
   polled = true; // from here on its own light stands, until a socket speaks again
+  if (asking) return;
+  asking = true;
   try {
-    const answer = await fetch(`/clusters/${cluster}/updates?since=${revision}&epoch=${epoch}`, { headers: { Accept: "application/json" } });
+    const answer = await fetch(`/clusters/${cluster}/updates?since=${revision}&epoch=${epoch}`, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(SILENT) });
     if (answer.status === 401) return stop("out");
     if (answer.status === 403 || answer.status === 404) return stop("lost");
     if (!answer.ok) throw new Error(answer.status);
@@ -50,6 +52,8 @@ const poll = async () => {
     if (socket?.readyState !== WebSocket.OPEN) setLight("polling", serverNow(), "There is no socket, so the page asks each 5 seconds");
   } catch {
     setLight("dead", heardAt, "Nothing answers. The page goes on trying; it can be reloaded too");
+  } finally {
+    asking = false;
   }
 };
 const retry = () => {

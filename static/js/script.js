@@ -70,7 +70,7 @@ const submit = async () => {
     hush();
     showClash(answer.body.html, (choice) => choose(choice, answer.body.texts));
     await refresh();
-  } else say(`Not saved. ${answer.error.message} What you typed is still here.`, "red", "i-critical");
+  } else say(`${answer.unsure ? "Not known whether it was saved." : "Not saved."} ${answer.error.message} What you typed is still here.`, "red", "i-critical");
 };
 const heard = ({ ok, status, body }) => {
   if (status === 401) signedOut(stored);

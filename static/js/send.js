@@ -2,15 +2,20 @@
 // Without scripts the same forms post plainly.
 import { applyAnswer } from "./parts.js";
 
+const LONGEST = 20_000; // milliseconds to wait for an answer
+const UNSURE = "It may have been done all the same: look before you ask again.";
+
+// `unsure`: nobody has said that it was refused, so it may have happened.
 export const post = async (url, fields) => {
   const headers = { Accept: "application/json" };
   try {
-    const answer = await fetch(url, { method: "POST", body: new URLSearchParams(fields), headers });
+    const answer = await fetch(url, { method: "POST", body: new URLSearchParams(fields), headers, signal: AbortSignal.timeout(LONGEST) });
     const body = await answer.json().catch(() => ({}));
-    const error = body.error ?? { message: `The console answered ${answer.status}. Load the page again, it may be from an earlier sign-in.` };
-    return { ok: answer.ok, status: answer.status, body, error };
+    const unsure = answer.status >= 500, then = unsure ? UNSURE : "Load the page again, it may be from an earlier sign-in.";
+    const error = body.error ?? { message: `The console answered ${answer.status}. ${then}` };
+    return { ok: answer.ok, status: answer.status, body, error, unsure };
   } catch {
-    return { ok: false, status: 0, body: {}, error: { message: "The console does not answer. Nothing was changed; try again." } };
+    return { ok: false, status: 0, body: {}, error: { message: `No answer came. ${UNSURE}` }, unsure: true };
   }
 };
 export const note = (text, look = "red", icon = "i-critical", choices = []) => {

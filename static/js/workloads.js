@@ -14,8 +14,10 @@ const count = () => {
   if (!table) return;
   const rows = [...table.children];
   if (none) none.hidden = rows.length > 0;
-  if (!said || table.dataset.paged !== undefined || text || namespace || trouble) return; // only a whole table can be counted
+  const whole = table.dataset.paged === undefined && !text && !namespace && !trouble; // only then can it be counted
   const bad = rows.filter((row) => row.dataset.trouble === "1").length;
+  document.dispatchEvent(new CustomEvent("halftide:count", { detail: whole ? bad : 0 }));
+  if (!said || !whole) return;
   const words = bad ? `${bad} of ${rows.length} need a look` : `${rows.length}, none in trouble`;
   if (said.textContent !== words) said.textContent = words;
 };

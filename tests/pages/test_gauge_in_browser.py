@@ -247,6 +247,39 @@ def test_digits_typed_while_an_answer_is_under_way_stay(desk: Desk) -> None:  # 
     assert desired(desk) == 64
 
 
+def test_an_answer_that_never_comes_is_told_as_unknown_and_asking_again_does_no_harm(desk: Desk) -> None:  # noqa: F811
+    answers = Answers(desk)
+    desk.grab(32)
+    desk.page.mouse.up()
+    route, _ = answers.ask(1)
+    route.abort()
+    said = desk.page.locator(SAID)
+    expect(said).to_contain_text("not known whether the target is 32 now")
+    desk.send([desk.panel()])
+    expect(desk.page.locator(".figure")).to_contain_text("of 32 desired")
+    assert desk.page.get_attribute("#want", "aria-invalid") is None
+    said.get_by_role("button", name="Ask for 32").click()
+    expect(said).to_be_empty()
+    assert desired(desk) == 32
+    desk.grab(40)
+    desk.page.mouse.up()
+    answers.wait(2).fulfill(status=502, body="Bad Gateway")
+    expect(said).to_contain_text("The console answered 502, so it is not known whether the target is 40 now")
+    said.get_by_role("button", name="Ask for 40").click()
+    answers.wait(3).continue_()
+    expect(said).to_contain_text("Target set to 40")
+    assert desired(desk) == 40
+
+
+def test_a_form_without_an_answer_is_not_said_to_have_done_nothing(desk: Desk) -> None:  # noqa: F811
+    """A reclaim that is pressed again would take back twice as much."""
+    desk.page.route("**/cordon", lambda route: route.abort())
+    desk.page.get_by_role("button", name="Cordon gpu-preemptible-dp-51fb").click()
+    expect(desk.page.get_by_role("alert")).to_have_text(
+        "No answer came. It may have been done all the same: look before you ask again."
+    )
+
+
 def test_a_late_answer_does_not_take_back_what_came_after_it(desk: Desk) -> None:  # noqa: F811
     """openscad/openscad#1761, Clooos/Bubble-Card#852."""
     answers = Answers(desk)

@@ -24,6 +24,7 @@ from console.clusters.models import Cluster
 from console.timeline.queries import heads
 from console.timeline.rows import render_entry
 from tests.pages import world
+from tests.workloads.world import a_workload, with_pods
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
@@ -227,9 +228,26 @@ def test_hostile_text_on_the_live_path_runs_nothing(desk: Desk) -> None:
     assert asked == []
 
 
+def test_the_tab_counts_the_workloads_in_trouble_as_they_are_now(desk: Desk) -> None:
+    with_pods(a_workload(desk.cluster, "queued"), [None], why="0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
+    desk.page.goto(f"{desk.page.url}/workloads")
+    desk.send([])
+    expect(desk.page).to_have_title("(1) Workloads of aurora-train · Halftide")
+    row = desk.page.locator("[data-workloads] tr")
+    row_now = row.evaluate("row => row.outerHTML").replace('data-trouble="1"', 'data-trouble="0"')
+    desk.send([{"kind": "workload", "id": "", "html": row_now}])
+    expect(desk.page).to_have_title("Workloads of aurora-train · Halftide")
+    expect(desk.page.locator("[data-workloads-count]")).to_have_text("1, none in trouble")
+
+
 def test_a_lost_right_ends_the_page_and_it_says_so(desk: Desk) -> None:
+    """django/channels#1324: no reconnecting in a loop, but a way to sign in, back to this page."""
     desk.sockets[-1].close(code=4401)
     expect(desk.page.locator("[data-badge]")).to_have_text("Signed out")
+    note = desk.page.get_by_role("alert")
+    expect(note).to_contain_text("You are signed out. What stands here is as of")
+    note.get_by_role("button", name="Sign in again").click()
+    desk.page.wait_for_url(f"**/sign-in/?next=%2Fclusters%2F{desk.cluster.pk}")
 
 
 def test_without_a_socket_the_page_says_so_and_asks_each_five_seconds(desk: Desk) -> None:

@@ -34,6 +34,21 @@ def test_modules_stay_within_a_hundred_lines_and_write_no_style_attribute(module
     assert "eval(" not in text
 
 
+@pytest.mark.parametrize("file", [*TEMPLATES, *MODULES], ids=lambda path: path.name)
+def test_every_icon_that_is_named_is_in_the_sprite(file: Path) -> None:
+    sprite = (settings.BASE_DIR / "templates" / "_sprite.html").read_text()
+    named = re.findall(r"""[#"](i-[a-z]+)["\s{]""", file.read_text())
+    assert [icon for icon in named if f'id="{icon}"' not in sprite] == []
+
+
+@pytest.mark.parametrize("template", [path for path in TEMPLATES if path.name.startswith("_")], ids=lambda path: path.name)
+def test_every_piece_is_used(template: Path) -> None:
+    name = template.relative_to(settings.BASE_DIR / "templates").as_posix()
+    code = (settings.BASE_DIR / "console").rglob("*.py")
+    known = ("pages/_clusters_",)  # named by their part
+    assert name.startswith(known) or any(f'"{name}"' in other.read_text() for other in [*TEMPLATES, *code])
+
+
 def test_pages_carry_a_policy_that_allows_nothing_inline(pool: Pool, ada: Client) -> None:
     cluster = world.a_cluster(pool)
     for path in ("/", "/clusters/new", f"/clusters/{cluster.pk}", "/nowhere"):
