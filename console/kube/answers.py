@@ -15,6 +15,7 @@ from http import HTTPStatus
 import orjson
 
 from console.kube.errors import (
+    Broken,
     Conflict,
     Expired,
     Forbidden,
@@ -24,7 +25,6 @@ from console.kube.errors import (
     Refused,
     Throttled,
     Unauthorized,
-    Unreachable,
 )
 from console.kube.fields import MESSAGE_CHARS, Json, mapping, mappings, text
 
@@ -96,7 +96,7 @@ def status_error(code: int, status: Json) -> KubeError:
     """The error of a Status object, which may also come as an ERROR inside a watch."""
     message = text(status, "message", MESSAGE_CHARS) or f"It answered {code}."
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Unreachable(f"The Kubernetes API is in trouble: {message}")
+        return Broken(f"The Kubernetes API is in trouble: {message}")
     if code == HTTPStatus.TOO_MANY_REQUESTS:
         return Throttled(f"The Kubernetes API asks us to wait: {message}", _DEFAULT_RETRY)
     if code == HTTPStatus.UNPROCESSABLE_ENTITY and _other_uid(status):

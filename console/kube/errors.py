@@ -19,6 +19,10 @@ class Unreachable(KubeError):
     """No usable answer: no connection, silence past the time-out, TLS refused, or a 5xx. Worth trying again later."""
 
 
+class Broken(Unreachable):
+    """It answered, with a 5xx: its own trouble, or that of a webhook it had to ask."""
+
+
 class Unauthorized(KubeError):
     """401: the API does not know us (a token that ended, a certificate of another authority)."""
 

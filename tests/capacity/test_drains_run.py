@@ -289,6 +289,32 @@ def test_an_hour_of_grace_is_capped_and_that_is_said():
     assert capped.message == "notebook on node-1 asks for 1 h of grace; this drain gives 5:00 at most"
 
 
+NO = "admission webhook denied the request"
+
+
+@pytest.mark.parametrize(
+    "error", [errors.Forbidden(NO), errors.Refused(NO), errors.Broken(NO)], ids=lambda error: type(error).__name__
+)
+def test_what_forbids_evictions_and_is_no_budget_costs_a_preempted_pod_no_notice(monkeypatch, kind):
+    cluster = fleet("node-1", "node-2")
+    pods = {f"node-{number}": world(Pod(f"pod-{number}", grace=60, stops_after=8, lingers=10)) for number in (1, 2)}
+    api = Api(pods)
+
+    async def evict(*_: object) -> None:
+        raise kind("admission webhook denied the request")
+
+    monkeypatch.setattr(api, "evict", evict)
+    going = begin(cluster, "node-1")
+    shrinking = begin(cluster, "node-2", Drain.Cause.SCALED_DOWN, deadline=START + timedelta(seconds=20))
+    api.finish(cluster)
+    told = PodVerdict.objects.get(drain=going)
+    assert (told.told_at, told.given_grace, told.verdict) == (START, 60, Verdict.FINISHED)
+    assert pods["node-1"].pod("pod-1").tellings == [("delete", 60, START)]
+    shrinking.refresh_from_db()
+    assert (shrinking.state, shrinking.note) == (State.STOPPED, "pod-2 could not be told to stop")
+    assert pods["node-2"].pod("pod-2").tellings == [], "what is for our convenience kills nobody"
+
+
 def test_pods_that_land_by_toleration_are_told_have_their_verdicts_and_are_said():
     """Each write says whom it met; a wish beyond the window is said of them as of the first."""
     cluster = fleet("node-1")

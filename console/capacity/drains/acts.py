@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from console.capacity.drains.changes import REASONS, announcement, event_name
+from console.capacity.drains.verdicts import Fate
 from console.capacity.drains.views import (
     Action,
     Announce,
@@ -28,8 +29,8 @@ from console.capacity.models import Drain
 from console.clusters.models import Machine
 from console.kube import marks
 from console.kube.client import Kube
-from console.kube.errors import KubeError, NotFound, Throttled
-from console.kube.shapes import NodeShape, PodShape
+from console.kube.errors import Broken, Forbidden, KubeError, NotFound, Refused, Throttled
+from console.kube.shapes import Absent, Evicted, NodeShape, PodShape
 
 MOST_SECONDS = 2**31 - 1  # what the column takes; Kubernetes lets a pod ask for more than the age of the universe
 
@@ -145,7 +146,7 @@ async def _ask(kube: Kube, drain: Drain, node_uid: str, action: Action) -> Outco
             )
             return True
         case Evict(fate, grace):
-            return await kube.evict(fate.namespace, fate.name, fate.uid, grace)
+            return await _evict(kube, drain, fate, grace)
         case Delete(fate, grace):
             return await kube.delete_pod(fate.namespace, fate.name, fate.uid, grace)
         case RemoveNode():
@@ -154,6 +155,16 @@ async def _ask(kube: Kube, drain: Drain, node_uid: str, action: Action) -> Outco
             return await _unmark(kube, drain.node_name, node_uid)
         case Terminate():
             raise AssertionError("the provider ends machines, not Kubernetes")
+
+
+async def _evict(kube: Kube, drain: Drain, fate: Fate, grace: int) -> Outcome:
+    """Where the machine goes anyway, what forbids it and is no budget (a webhook, a missing right) costs the pod no notice."""
+    try:
+        return await kube.evict(fate.namespace, fate.name, fate.uid, grace)
+    except (Forbidden, Refused, Broken):
+        if drain.cause != Drain.Cause.PREEMPTED:
+            raise
+    return Evicted() if await kube.delete_pod(fate.namespace, fate.name, fate.uid, grace) else Absent()
 
 
 async def _unmark(kube: Kube, name: str, uid: str) -> bool:
