@@ -83,10 +83,20 @@ class Matrix:
             f"Drain window {self.window} s, two urgent workers, two beats, twenty preemptions at once in each wave; "
             f"{minutes}:{seconds:02} min.\n"
             "A cell says how many drains (back-off: clusters; refill: machines) were in that state when it was killed.\n"
-            f"In all {len(scene.taken)} preemptions, {len(scene.pods & scene.told)} of {len(scene.pods)} pods told."
+            f"In all {len(scene.taken)} preemptions. {self._tellings()}"
         )
         wrong = "".join(f"\n- {line}" for line in scene.wrong)
         return f"# Kill matrix\n\n{about}\n\n{table(head, rows)}\n{wrong}"
+
+    def _tellings(self) -> str:
+        scene = self.scene
+        unlogged = (scene.pods & scene.unlogged) - scene.told
+        excused = (scene.pods & scene.excused) - scene.told - unlogged
+        return (
+            f"Of {len(scene.pods)} pods {len(scene.pods & scene.told)} tellings are in the simulator's log. "
+            f"{len(unlogged)} went with that log when the simulator was killed, and stand in the rows. "
+            f"{len(excused)} are excused: their time was over before this machine had started again what was killed."
+        )
 
     def _end(self, fate: Fate) -> list[str]:
         late = [self.scene.late(one) for one in fate.taken]
