@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from console.capacity.drains.step import ends_at, grace_for, step
+from console.capacity.drains.step import ends_at, grace_for, most_grace, step
 from console.capacity.drains.views import Cordon, Evict, NodeView, Seen
 from console.capacity.models import Drain, PodVerdict
 from tests.capacity.drain_world import START, Pod, World, new, round_of, run
@@ -86,6 +86,11 @@ def test_three_hundred_seconds_are_three_hundred_where_the_notice_leaves_a_whole
     end = ends_at(new())
     assert grace_for(300, end, START + seconds(told_after)) == given
     assert end <= START + seconds(315)  # guarantee 2: gone by the deadline + 15 s
+
+
+@pytest.mark.parametrize("window", [300, 120, 30, 3, 1])
+def test_what_a_preview_promises_is_what_a_pod_told_at_once_is_given(window):
+    assert most_grace(window) == grace_for(3600, ends_at(new(seconds=window)), START)
 
 
 def test_a_shorter_window_is_somebody_elses_and_hard():

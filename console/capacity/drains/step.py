@@ -143,6 +143,12 @@ def grace_for(asked: int, end: datetime, now: datetime) -> int:
     return max(1, min(asked, MAX_GRACE, left))
 
 
+def most_grace(window: int) -> int:
+    """Seconds that a pod has at most in a window of so many seconds, told the moment it begins."""
+    late = LATE if window >= MAX_GRACE else 0
+    return max(1, min(MAX_GRACE, window + late - MARGIN))
+
+
 def _advanced(drain: DrainView, now: datetime) -> DrainView:
     """The state and moments that the facts add up to, while pods are being told."""
     if drain.state not in {State.ASKED, State.CORDONED, State.ANNOUNCED, State.TERMINATING}:

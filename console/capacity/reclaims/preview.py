@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console.capacity.drains.step import MAX_GRACE
+from console.capacity.drains.step import most_grace
 from console.capacity.reclaims.budgets import BudgetName, Budgets
 from console.clusters.models import Machine, Node, Pod
 
@@ -189,7 +189,7 @@ def _says(node: Node | None, pods: Sequence[PodLoss]) -> str:
 
 
 def _pod(pod: Pod, budgets: Mapping[BudgetName, int], exits: Mapping[Owner, Exit], now: datetime, window: int) -> PodLoss:
-    most = min(MAX_GRACE, window)
+    most = most_grace(window)
     return PodLoss(
         uid=pod.uid,
         namespace=pod.namespace,
