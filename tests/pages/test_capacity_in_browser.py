@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from playwright.sync_api import Browser, Page, Request, expect
 
@@ -111,6 +112,7 @@ def test_nodes_are_named_on_the_card_or_ticked_on_the_page_and_exactly_those_go(
     card.get_by_role("link", name="Pod by pod").click()
     picks = page.get_by_role("list", name="Nodes that can go")
     expect(picks.get_by_label("gpu-preemptible-dp-51fb")).to_be_checked()
+    assert [one["id"] for one in Axe().run(page).response["violations"]] == []
     picks.get_by_label("gpu-preemptible-dp-51fb").uncheck()
     picks.get_by_label("gpu-preemptible-dp-7f2c").check()
     page.get_by_role("button", name="Look again").click()
