@@ -9,7 +9,7 @@ from console.accounts.models import Project, Role
 from console.accounts.services import audit
 from console.capacity.asked import GPUS_PARAM, clean_name, some_standard, whole_nodes
 from console.capacity.drains.cordons import cordon
-from console.capacity.drains.ends import PodEnd, node_gone, node_uncordoned_by_person, pod_ended
+from console.capacity.drains.ends import PodEnd, hold, node_gone, node_uncordoned_by_person, pod_ended
 from console.capacity.enqueue import enqueue_on_commit
 from console.capacity.founding import pool_called, take_name
 from console.capacity.mode import set_mode
@@ -30,6 +30,7 @@ __all__ = [
     "cordon",
     "create_cluster",
     "heed",
+    "hold",
     "node_gone",
     "node_uncordoned_by_person",
     "notice_of",

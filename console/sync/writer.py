@@ -94,6 +94,9 @@ def _version(kinds: dict[str, KindState], kind: Kind) -> str:
 
 def _tell_capacity(made: Change, cluster: Cluster, seen: nodes.Nodes, ended: list[capacity.PodEnd]) -> None:
     """Nodes before pods: the one order of locks."""
+    concerned = [node for node, _ in seen.noticed] + seen.uncordoned + [row for row, _ in seen.gone]
+    if len(concerned) + bool(ended) > 1:
+        capacity.hold(made, cluster, concerned, ended)
     if seen.noticed:
         capacity.heed(made, cluster, seen.noticed)
     for row in seen.uncordoned:

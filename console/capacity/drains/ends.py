@@ -4,9 +4,10 @@ Called by `sync` inside its own change, nodes before pods (the one order of lock
 next step. It decides nothing that `drain_step` decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import Q, prefetch_related_objects
 
@@ -36,12 +37,25 @@ class PodEnd:
     grace: int = 0
 
 
+def hold(made: Change, cluster: Cluster, nodes: Sequence[Node], ends: Sequence[PodEnd]) -> None:
+    """Lock all drains that a batch concerns, at once and so by id: one node's after another's would cross what a round writes."""
+    machines = [node.machine_id for node in nodes if node.machine_id]
+    of_nodes = Q(node_uid__in=[node.uid for node in nodes]) | Q(machine__in=machines)
+    of_pods = Q(pk__in=_of_pods(cluster, [end.uid for end in ends]))
+    made.lock(Drain.objects.filter(Q(of_nodes, cluster=cluster, state__in=Drain.OPEN) | of_pods))
+
+
+def _of_pods(cluster: Cluster, uids: Collection[str]) -> list[UUID]:
+    """The drains that do not know yet how these pods ended."""
+    verdicts = PodVerdict.objects.filter(drain__cluster=cluster, pod_uid__in=uids)
+    open_ones = verdicts.filter(Q(ended_at=None) | Q(verdict=PodVerdict.Verdict.UNKNOWN))
+    return list(open_ones.values_list("drain", flat=True))
+
+
 def pod_ended(made: Change, cluster: Cluster, ends: Sequence[PodEnd]) -> None:
     """Note how pods of drains ended; the drain of the last one is due at once. Other pods are nobody's business here."""
     told = {end.uid: end for end in ends}
-    verdicts = PodVerdict.objects.filter(drain__cluster=cluster, pod_uid__in=told)
-    concerned = verdicts.filter(Q(ended_at=None) | Q(verdict=PodVerdict.Verdict.UNKNOWN)).values("drain")
-    rows = made.lock(Drain.objects.filter(pk__in=list(concerned.values_list("drain", flat=True)))) if told else []
+    rows = made.lock(Drain.objects.filter(pk__in=_of_pods(cluster, told))) if told else []
     prefetch_related_objects(rows, "verdicts")  # once they are locked: nobody changes them now
     written: list[tuple[Drain, Fate]] = []
     emptied: list[Drain] = []
