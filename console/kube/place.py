@@ -42,6 +42,7 @@ class Place:
     failures: int = 0
     trouble_since: datetime | None = None
     doubted: bool = False
+    _partial: bool = False  # the latest list had objects that cannot be read
     _opened: datetime | None = field(default=None)  # when the latest watch was asked for, until a failure after it
     _answered: datetime | None = field(default=None)  # when it was answered: one that hangs unanswered stands nowhere
     _told: datetime | None = field(default=None)
@@ -54,6 +55,7 @@ class Place:
                 "It may have been restored from a backup; restart the watcher once that is sure."
             )
         self.version = self.highest = listing.resource_version
+        self._partial = bool(listing.broken)
 
     def moved(self, version: str) -> None:
         """The stream brought us to `version`: it works."""
@@ -85,11 +87,14 @@ class Place:
 
         A `quiet` one sent not even a bookmark. Its history may not be ours any more (asked for a version from before a restore,
         Kubernetes waits in silence instead of refusing). But a busy server also comes too late with its bookmark, and then a
-        list would be all objects of a large cluster for nothing.
+        list would be all objects of a large cluster for nothing. What was left out of a list is looked for again by the next one:
+        nothing else tells that it can be read now.
         """
         self.failures = 0
         self.trouble_since = None
         self.doubted = quiet
+        if self._partial:
+            self.version, self.doubted = None, False
 
     def compared(self, newest: str) -> None:
         """The API is at `newest` now. Where that is before our version, or no number, the next step is a list."""

@@ -184,6 +184,17 @@ async def test_an_unreadable_object_is_told_and_left_out_and_the_stream_goes_on(
     assert len(server.asked("WATCH", NODES)) == 1
 
 
+async def test_after_a_list_with_an_unreadable_object_each_watch_is_followed_by_another_until_one_is_whole(
+    server: Faulty, kube: Kube, clock: Clock
+) -> None:
+    """Else a cluster whose object was mended, or went, would be called unreadable for as long as its watch is well."""
+    server.on("GET", NODES, Reply(listing(node("a"), "text", version=100)), Reply(listing(node("a"), version=120)))
+    server.on("WATCH", NODES, Stream((bookmark(110),)), Stream((bookmark(130),)), SILENT)
+    came = await until(kube, clock, lambda _: len(server.asked("WATCH", NODES)) == 3)
+    assert [len(listed.listing.broken) for listed in of(Listed, came)] == [1, 0]
+    assert [request.query["resourceVersion"] for request in server.asked("WATCH", NODES)] == ["100", "120", "130"]
+
+
 async def test_a_list_older_than_what_was_seen_is_refused(server: Faulty, kube: Kube, clock: Clock) -> None:
     server.on("GET", NODES, Reply(listing(node("a"), version=500)), Reply(listing(version=80)))
     server.on("WATCH", NODES, Stream((GONE,)))
