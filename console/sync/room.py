@@ -23,6 +23,11 @@ PICTURE: tuple[Kind, ...] = ("nodes", "pods")
 # A watch that is cut and back within this time is daily life, not news; seconds.
 PATIENCE = timedelta(seconds=10)
 
+# Trouble that is back so soon after its end is told as over only when it has been well for a while: a connection that is answered
+# and then cut, again and again, would else be two rows in the timeline each half a minute.
+RELAPSE = timedelta(minutes=1)
+STEADY = timedelta(seconds=15)
+
 # `proved_to` moves no more often than this (DESIGN 11).
 PROOF_EVERY = timedelta(seconds=10)
 
@@ -110,9 +115,13 @@ def listed(listing: Listing, now: datetime, floor: str) -> Iterable[Item]:
 
 @dataclass(slots=True)
 class Hearing:
-    """How well one kind is heard. `recorded` is the trouble the database tells, '' for none, None until we know."""
+    """How well one kind is heard. `recorded` is the trouble the database tells, '' for none, None until we know; `over_at` when
+    it last said that trouble was over, `relapse` whether it came again soon after, `well_since` the first sign of life since."""
 
     heard_at: datetime | None = None
+    well_since: datetime | None = None
+    over_at: datetime | None = None
+    relapse: bool = False
     complete: bool = False
     trouble: Trouble | None = None
     partial: Trouble | None = None
@@ -127,20 +136,32 @@ class Hearing:
             case Trouble(partial=True):
                 self.partial, self.complete, self.trouble = item, False, None
             case Trouble():
-                self.trouble = item
+                self.trouble, self.well_since = item, None
             case Complete(at=at):
                 self.complete, self.partial, self.heard_at = True, None, at
             case Seen(type=None, at=at):
                 self.heard_at = at
             case Seen(at=at) | Alive(at=at):
-                self.trouble, self.heard_at = None, at
+                self.trouble, self.heard_at, self.well_since = None, at, self.well_since or at
 
     def verdict(self, now: datetime) -> Trouble | bool | None:
         """Trouble to be said, True where all is well, None while it is too early for either."""
         found = self.trouble or self.partial
         if found:
             return found if now - found.since >= PATIENCE else None
-        return True if self.complete else None
+        return True if self.complete and not self._relapses(now) else None
+
+    def _relapses(self, now: datetime) -> bool:
+        """Whether trouble that is told was a relapse, and its new end is too young to be believed."""
+        return bool(self.recorded) and self.relapse and (self.well_since is None or now - self.well_since < STEADY)
+
+    def told(self, trouble: Trouble | None, now: datetime) -> None:
+        """The database says so now."""
+        if trouble and not self.recorded:
+            self.relapse = self.over_at is not None and now - self.over_at < RELAPSE
+        if trouble is None and self.recorded:
+            self.over_at = now
+        self.recorded = trouble.sentence if trouble else ""
 
 
 @dataclass(slots=True)

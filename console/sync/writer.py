@@ -47,7 +47,7 @@ def write(room: Room, items: Sequence[Item], now: datetime) -> list[Errand]:
             connection.prove(room.cluster_id, proof)
     room.written(news, after)
     for kind, trouble in found.items():
-        room.hearing[kind].recorded = trouble.sentence if trouble else ""
+        room.hearing[kind].told(trouble, now)
     room.proved_at = proof or room.proved_at
     return todo
 

@@ -109,6 +109,21 @@ def test_where_lists_are_answered_and_watches_refused_it_is_told_once(line: Line
     assert line.reasons == ["KubernetesUnreachable", "KubernetesBack"]
 
 
+def test_a_connection_that_is_answered_and_cut_again_and_again_is_not_two_rows_each_time(line: Line) -> None:
+    well(line)
+    for _ in range(12):
+        down(line, 30)
+        line.write(*line.heard("nodes"), *line.heard("pods"))
+    assert line.reasons == ["KubernetesUnreachable", "KubernetesBack", "KubernetesUnreachable"]
+    for _ in range(14):
+        line.tick(1)
+        line.write(*line.heard("nodes"), *line.heard("pods"))
+    assert line.fresh().unreachable_since is not None
+    line.tick(1)
+    assert line.reasons[3:] == ["KubernetesBack"]
+    assert line.fresh().unreachable_since is None
+
+
 def test_a_cluster_that_never_answered_says_since_when(line: Line) -> None:
     began = line.now
     down(line, 30, "Name not known.")
