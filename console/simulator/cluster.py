@@ -14,7 +14,7 @@ from console.simulator.kubernetes.paths import Target, parse
 from console.simulator.kubernetes.server import Api, verb_of
 from console.simulator.kubernetes.store import Store
 from console.simulator.machines.client import AGENT
-from console.simulator.values import micro_stamp
+from console.simulator.values import Json, loads, micro_stamp
 from console.simulator.web import Request, Response, Stream
 
 LOG = 5000  # requests remembered
@@ -22,7 +22,7 @@ LOG = 5000  # requests remembered
 
 @dataclass(frozen=True)
 class Asked:
-    """One request from outside."""
+    """One request from outside. `body`: what an eviction or a deletion asked for, which says with how much grace."""
 
     at: str
     verb: str
@@ -30,6 +30,7 @@ class Asked:
     query: str
     status: int
     user_agent: str
+    body: Json
 
 
 class Cluster:
@@ -54,7 +55,8 @@ class Cluster:
         response = await self._guarded(request, target, verb, resource)
         agent = request.headers.get("user-agent", "")
         shown = "&".join(f"{key}={value}" for key, value in request.query.items())
-        self.asked.append(Asked(micro_stamp(self._clock()), verb, request.path, shown, response.status, agent))
+        options = _options(request) if verb == "delete" or request.path.endswith("/eviction") else {}
+        self.asked.append(Asked(micro_stamp(self._clock()), verb, request.path, shown, response.status, agent, options))
         return skew.told(response, self.faults.offset, self._clock())
 
     async def _guarded(self, request: Request, target: Target | None, verb: str, resource: str) -> Response | Stream:
@@ -73,3 +75,11 @@ class Cluster:
         if isinstance(response, Stream):
             return Stream(self.faults.through(response.chunks, resource), response.content_type)
         return response
+
+
+def _options(request: Request) -> Json:
+    try:
+        body = loads(request.body or b"{}")
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,15 +1,27 @@
-"""Drains against the real API server, scheduler and controllers, by an account that has the shipped rights and no other."""
+"""Drains from end to end, on the simulator and on a real API server with its scheduler and controllers, by an account that has
+the shipped rights and no other.
 
+One fleet for the whole file on each, so tests take nodes of their own. What only real controllers do is tried on them alone.
+"""
+
+import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
+from console.capacity.drains.acts import Doors
 from console.capacity.drains.changes import start_drain
-from console.capacity.models import Drain, PodVerdict, RefusedNotices
+from console.capacity.drains.doors import Keys, open_doors
+from console.capacity.drains.run import OpenDoors, drive
+from console.capacity.models import Drain, PodVerdict, Pool, RefusedNotices
 from console.capacity.services import set_target
 from console.clusters.models import Cluster, Machine, Node
 from console.kube.marks import CLASS_LABEL
@@ -17,8 +29,9 @@ from console.timeline.changes import change
 from console.timeline.models import Entry
 from tests.capacity.nine import WINDOW, evictable, nine
 from tests.controlplane.plane import Asked, Json
+from tests.real import world
 from tests.real.world import MINE, Fleet, pod, program, since
-from tests.simulator.conftest import eventually
+from tests.simulator.conftest import Simulation, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,6 +39,29 @@ TOTAL = 9
 PREEMPTIBLE = 4
 
 Cause, State, Verdict = Drain.Cause, Drain.State, PodVerdict.Verdict
+
+
+@pytest.fixture
+def _django_db_helper() -> None:
+    """Instead of pytest-django's: the rows of the file's fleet live as long as its nodes do, so no test ends with a flush."""
+
+
+@pytest.fixture(scope="module", params=["simulator", "real"])
+def fleet(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Fleet]:
+    """The one, then the other."""
+    if request.param == "real":
+        with world.fleet(request.getfixturevalue("control_plane"), django_db_blocker, TOTAL) as found:
+            yield found
+        return
+    simulation = Simulation(tmp_path_factory.mktemp("simulator")).start()
+    with world.simulated(simulation, django_db_blocker, TOTAL) as found:
+        yield found
+    simulation.end()
+
+
+REAL = pytest.mark.parametrize("fleet", ["real"], indirect=True)
 
 
 @pytest.fixture
@@ -83,10 +119,11 @@ def anywhere(node: Node, *others: Node) -> Json:
 
 
 def test_nine_pods_meet_nine_fates(ready: Fleet) -> None:
-    """aws/aws-node-termination-handler#433, #936, kubernetes-sigs/headlamp#7268, kubernetes/kubernetes#26080.
+    """aws/aws-node-termination-handler#433, aws/aws-node-termination-handler#936, kubernetes-sigs/headlamp#7268,
+    kubernetes/kubernetes#26080.
 
-    The table of `tests/capacity/nine.py`, on a real API: a budget that the real disruption controller counts, a pod of a real
-    DaemonSet, and a pod that somebody forces away while it is stopping.
+    The table of `tests/capacity/nine.py`, on an API: a budget that a disruption controller counts, a pod of a DaemonSet, and a
+    pod that somebody forces away while it is stopping.
     """
     fleet, node, cases = ready, ready.node(), nine()
     for name, case in cases.items():
@@ -104,6 +141,8 @@ def test_nine_pods_meet_nine_fates(ready: Fleet) -> None:
     running(fleet, *(cases.keys() - {"agent"}))
     fleet.budget("web", 1, app="web")
     fleet.ask("DELETE", "/api/v1/namespaces/{ns}/pods/going", {"gracePeriodSeconds": cases["going"].pod.grace})
+    here = fleet.ask("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={node.name}")["items"]
+    of_all_nodes = [one for one in here if one["metadata"]["namespace"] != fleet.namespace]  # the cluster's own agents
     with ThreadPoolExecutor(1) as somebody:
         forced = somebody.submit(force_away, fleet, "unseen")
         [drain] = fleet.preempt(node, window=WINDOW)
@@ -114,7 +153,7 @@ def test_nine_pods_meet_nine_fates(ready: Fleet) -> None:
     assert {name: (row.verdict, row.exit_code) for name, row in found.items()} == {
         name: (cases[name].verdict, cases[name].code) for name in evictable()
     }
-    assert (drain.state, drain.staying, found["served"].budget) == (State.REMOVED, 2, "web")
+    assert (drain.state, drain.staying, found["served"].budget) == (State.REMOVED, 2 + len(of_all_nodes), "web")
     assert found["going"].told_at < drain.started_at
     assert drain.removed_at <= drain.deadline
     assert not fleet.there(f"/api/v1/nodes/{node.name}")
@@ -135,7 +174,7 @@ def test_nine_pods_meet_nine_fates(ready: Fleet) -> None:
 
 
 def test_a_pod_that_tolerates_the_cordon_is_told_as_soon_as_it_is_met_and_has_its_verdict(ready: Fleet) -> None:
-    """The real scheduler puts it on the node that is already draining. The same on the simulator, in tests/capacity."""
+    """The scheduler puts it on the node that is already draining."""
     fleet, node = ready, ready.node()
     fleet.run("early", node.name, 60, program(exit_seconds="12"))
     running(fleet, "early")
@@ -154,6 +193,7 @@ def test_a_pod_that_tolerates_the_cordon_is_told_as_soon_as_it_is_met_and_has_it
     assert Entry.objects.filter(reason="PodsCameLate", message__startswith=f"late came to {node.name} after").count() == 1
 
 
+@REAL
 def test_the_real_controllers_make_the_pods_anew_where_their_selectors_allow(ready: Fleet) -> None:
     """kubernetes/kubernetes#113278, flyteorg/flyteplugins PR#354: a Job whose pod is preempted has not failed.
 
@@ -236,6 +276,7 @@ def test_the_real_controllers_make_the_pods_anew_where_their_selectors_allow(rea
         fleet.ask("DELETE", f"/apis/{group}/v1/namespaces/{{ns}}/{kind}/{name}", {"propagationPolicy": "Background"})
 
 
+@REAL
 def test_a_new_node_loses_admissions_taints_and_never_more_are_made_than_wanted(ready: Fleet) -> None:
     """kubernetes/autoscaler#687, kubernetes/kubernetes#43709: answers that are lost, machines that take their time."""
     fleet = ready
@@ -278,10 +319,10 @@ def test_a_budget_holds_a_scale_down_until_it_lets_go_and_at_the_deadline_nobody
     assert {one.code for one in told(fleet, "evict", "kept")} == {429}
     assert told(fleet, "delete", "kept") == []
     fleet.ask("DELETE", "/api/v1/namespaces/{ns}/pods/kept", {"gracePeriodSeconds": 0})
-    assert fleet.plane.kubectl("uncordon", first.name).returncode == 0
+    fleet.plane.uncordon(first.name)
 
 
-def test_whoever_opens_a_node_by_kubectl_keeps_it_but_not_a_preempted_one(ready: Fleet) -> None:
+def test_whoever_opens_a_node_keeps_it_but_not_a_preempted_one(ready: Fleet) -> None:
     """planetlabs/draino#17, openshift/machine-config-operator PR#6028."""
     fleet, node = ready, ready.node()
     fleet.run("mine", node.name, 8)
@@ -290,7 +331,7 @@ def test_whoever_opens_a_node_by_kubectl_keeps_it_but_not_a_preempted_one(ready:
     drain = scale_down(node)
     fleet.until(lambda: Drain.objects.get(pk=drain.pk).note)
     opened = timezone.now()
-    assert fleet.plane.kubectl("uncordon", node.name).returncode == 0
+    fleet.plane.uncordon(node.name)
     fleet.finish(drain)
     assert (drain.state, drain.note) == (State.STOPPED, "taken back by a person")
     assert [one for one in told(fleet, "evict", "mine") if one.at > opened + timedelta(seconds=2)] == []
@@ -299,7 +340,7 @@ def test_whoever_opens_a_node_by_kubectl_keeps_it_but_not_a_preempted_one(ready:
 
     [drain] = fleet.preempt(node)
     fleet.until(lambda: Drain.objects.get(pk=drain.pk).told_at)
-    assert fleet.plane.kubectl("uncordon", node.name).returncode == 0
+    fleet.plane.uncordon(node.name)
     fleet.finish(drain)
     assert drain.state == State.REMOVED
     said = Entry.objects.filter(stream=fleet.cluster.stream, reason="NodeUncordoned", subject_uid=node.uid)
@@ -314,7 +355,10 @@ def test_pods_of_a_dead_machine_are_released_once_it_is_gone_for_certain_and_no_
         "serviceName": "store",
         "template": {"metadata": {"labels": {"app": "store"}}, "spec": pod(3, **anywhere(node, standard))},
     }
-    fleet.ask("POST", "/apis/apps/v1/namespaces/{ns}/statefulsets", {"metadata": {"name": "store"}, "spec": spec})
+    if fleet.real:
+        fleet.ask("POST", "/apis/apps/v1/namespaces/{ns}/statefulsets", {"metadata": {"name": "store"}, "spec": spec})
+    else:  # which has none
+        fleet.run("store-0", node.name, 3, app="store")
     running(fleet, "store-0")
     [old] = fleet.pods(app="store")
     assert old["spec"]["nodeName"] == node.name
@@ -332,14 +376,39 @@ def test_pods_of_a_dead_machine_are_released_once_it_is_gone_for_certain_and_no_
     [released] = told(fleet, "delete", "store-0")
     assert released.body["gracePeriodSeconds"] == 0
     assert released.at > drain.terminated_at
-    fleet.until(lambda: [one["metadata"]["uid"] for one in fleet.pods(app="store")] not in ([], [old["metadata"]["uid"]]))
-    running(fleet, "store-0")
-    assert [one["spec"]["nodeName"] for one in fleet.pods(app="store")] == [standard.name]
-    fleet.ask("DELETE", "/apis/apps/v1/namespaces/{ns}/statefulsets/store", {"propagationPolicy": "Background"})
+    if fleet.real:
+        fleet.until(lambda: [one["metadata"]["uid"] for one in fleet.pods(app="store")] not in ([], [old["metadata"]["uid"]]))
+        running(fleet, "store-0")
+        assert [one["spec"]["nodeName"] for one in fleet.pods(app="store")] == [standard.name]
+        fleet.ask("DELETE", "/apis/apps/v1/namespaces/{ns}/statefulsets/store", {"propagationPolicy": "Background"})
+
+
+def test_a_node_of_the_same_name_that_is_another_one_is_left_alone(ready: Fleet) -> None:
+    """A machine hangs in the middle of its drain, somebody takes its Node away, and another comes up under its name."""
+    fleet, node = ready, ready.node()
+    fleet.run("first", node.name, 3)
+    running(fleet, "first")
+    fleet.machines.lose(node.name)
+    [drain] = fleet.preempt(node, window=6)
+    fleet.until(lambda: Drain.objects.get(pk=drain.pk).told_at)
+    fleet.ask("DELETE", f"/api/v1/nodes/{node.name}")
+    fleet.until(lambda: not fleet.there(f"/api/v1/nodes/{node.name}"))
+    another = fleet.ask("POST", "/api/v1/nodes", {"metadata": {"name": node.name}})
+    fleet.run("second", node.name, 3)
+    fleet.finish(drain)
+    assert drain.state == State.REMOVED
+    found = fleet.ask("GET", f"/api/v1/nodes/{node.name}")
+    assert (found["metadata"]["uid"], found["spec"].get("unschedulable")) == (another["metadata"]["uid"], None)
+    assert not [key for key in found["metadata"].get("annotations", {}) if key.startswith("halftide.io/")]
+    assert told(fleet, "evict", "second") == told(fleet, "delete", "second") == []
+    assert not fleet.there("/api/v1/namespaces/{ns}/pods/first")
+    fleet.ask("DELETE", "/api/v1/namespaces/{ns}/pods/second", {"gracePeriodSeconds": 0})
+    fleet.ask("DELETE", f"/api/v1/nodes/{node.name}")
 
 
 def test_one_stuck_drain_holds_up_no_other_and_a_notice_for_nobody_holds_up_none(ready: Fleet) -> None:
-    """aws/aws-node-termination-handler#310, #272, aws/karpenter-provider-aws#5400: some by name, one by its cloud's own taint."""
+    """aws/aws-node-termination-handler#310, aws/aws-node-termination-handler#272, aws/karpenter-provider-aws#5400: some by
+    name, one by its cloud's own taint."""
     fleet = ready
     nodes = list(fleet.open_nodes())
     for number, node in enumerate(nodes):
@@ -367,20 +436,97 @@ def test_one_stuck_drain_holds_up_no_other_and_a_notice_for_nobody_holds_up_none
     assert not fleet.ask("GET", f"/api/v1/nodes/{fleet.standard().name}")["spec"].get("unschedulable")
 
 
+class Died(BaseException):
+    """A worker's end: nothing that catches errors sees it."""
+
+
+def dies_at_its_first_eviction(fleet: Fleet) -> OpenDoors:
+    """Doors of a worker that sends one eviction and hears no answer; the others of its round never leave it."""
+
+    @asynccontextmanager
+    async def doors(keys: Keys) -> AsyncIterator[Doors]:
+        async with open_doors(keys, fleet.provider) as found:
+            assert found.kube is not None
+            evict, one = found.kube.evict, asyncio.Lock()
+
+            async def evict_and_die(*pod: Any) -> None:
+                await one.acquire()  # and never given back
+                await evict(*pod)
+                raise Died
+
+            found.kube.evict = evict_and_die  # type: ignore[method-assign, assignment]
+            yield found
+
+    return doors
+
+
+def test_a_worker_that_dies_and_two_that_do_the_same_tell_each_pod_once(ready: Fleet) -> None:
+    """celery/celery#1628, celery/celery#2856, celery/kombu#337: killed after the first eviction, and then every task
+    delivered to two workers of two schedulers at once."""
+    fleet, node = ready, ready.node()
+    pods = [f"of-{number}" for number in range(3)]
+    for name in pods:
+        fleet.run(name, node.name, 8)
+    running(fleet, *pods)
+    [drain] = fleet.preempt(node)
+    with pytest.raises(Died):
+        drive(fleet.cluster.pk, doors=dies_at_its_first_eviction(fleet))
+    assert not Drain.objects.filter(pk=drain.pk, told_at__isnull=False).exists()
+
+    def work() -> None:
+        fleet.turn()
+        connection.close()
+
+    with ThreadPoolExecutor(2) as workers:
+
+        def removed() -> bool:
+            for done in [workers.submit(work), workers.submit(work)]:
+                done.result()
+            return Drain.objects.filter(pk=drain.pk, state=State.REMOVED).exists()
+
+        fleet.until(removed)
+    drain.refresh_from_db()
+    assert [len(told(fleet, "evict", name)) for name in pods] == [1, 1, 1]
+    assert {name: row.verdict for name, row in fleet.fates(drain).items()} == dict.fromkeys(pods, Verdict.FINISHED)
+    fleet.wants(PREEMPTIBLE)
+    assert len(fleet.machines.tokens) == 1 + PREEMPTIBLE == fleet.machine_rows()
+
+
+def test_a_pool_that_lost_everything_tries_seldom_says_so_once_and_is_filled_again(ready: Fleet) -> None:
+    """kubernetes-sigs/karpenter#3198, aws/karpenter-provider-aws#6643, Azure/AKS#5736: no node is left to read anything from."""
+    fleet, start = ready, timezone.now()
+    drains = fleet.preempt(*fleet.open_nodes())
+    fleet.machines.room(1)
+    try:
+        fleet.finish(*drains)
+        fleet.until(lambda: Pool.objects.filter(tries__gte=2).exists())
+        assert {drain.state for drain in drains} == {State.REMOVED}
+        assert fleet.fresh().allocated_preemptible_gpus == 0
+        assert len(fleet.machines.tokens) == 1
+        assert len(fleet.nodes()) == 1
+        pool = Pool.objects.get()
+        assert pool.next_try_at - pool.waiting_since > timedelta(seconds=10)  # 5 s, and then twice as many
+    finally:
+        fleet.machines.room(TOTAL)
+    fleet.wants(PREEMPTIBLE)
+    said = Entry.objects.filter(stream=fleet.cluster.stream, recorded_at__gte=start)
+    assert [said.filter(reason=reason).count() for reason in ("WaitingForCapacity", "CapacityReturned")] == [1, 1]
+
+
 def test_at_the_end_nothing_was_announced_twice_and_no_machine_is_unknown(ready: Fleet) -> None:
     """The whole file's run: no entry lost or doubled, each preemption announced once, every machine is a row."""
     fleet = ready
     for drain in Drain.objects.filter(cluster=fleet.cluster):
         assert Entry.objects.filter(drain_id=drain.pk, reason="TogetherPreempted").count() == (drain.cause == Cause.PREEMPTED)
-    created = Counter(one.name for one in fleet.audit.asked(fleet.account.user) if one.resource == "events" and one.code == 201)
-    assert set(created.values()) == {1}
+    said = set(Entry.objects.filter(stream=fleet.cluster.stream).exclude(own_event=None).values_list("own_event", flat=True))
+    names = {one["metadata"]["name"] for one in fleet.ask("GET", "/api/v1/namespaces/default/events")["items"]} & said
+    created = [one for one in fleet.audit.asked(fleet.account.user) if (one.resource, one.code) == ("events", 201)]
+    assert len(created) == len(names)
     alive = {
         str(token)
         for token in Machine.objects.filter(cluster=fleet.cluster, state__in=Machine.ALIVE).values_list("pk", flat=True)
     }
-    assert {str(machine.order.token) for machine in fleet.machines.there} == alive
-    assert fleet.machines.most <= TOTAL
-    nodes = fleet.ask("GET", f"/api/v1/nodes?labelSelector={MINE}={fleet.namespace}")["items"]
-    assert {one["metadata"]["uid"] for one in nodes} == set(
+    assert fleet.machines.tokens == alive
+    assert {one["metadata"]["uid"] for one in fleet.nodes()} == set(
         Node.objects.filter(cluster=fleet.cluster, machine__isnull=False).values_list("uid", flat=True)
     )

@@ -75,7 +75,32 @@ class Account:
     kubeconfig: str
 
 
-class Plane(ControlPlane):
+class Admin:
+    """What tests do in a cluster, real or simulated, as its admin and by plain HTTP."""
+
+    http: httpx.Client
+
+    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Json:
+        """The admin's request; fails the test where it is refused."""
+        content = None if body is None else json.dumps(body)
+        answer = self.http.request(method, path, content=content, headers={"content-type": kind})
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return dict(answer.json())
+
+    @contextmanager
+    def namespace(self, stem: str = "t") -> Iterator[str]:
+        """A namespace of this test's own, with its default ServiceAccount; it is told to go at the end."""
+        name = f"{stem}-{uuid.uuid4().hex[:8]}"
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        # Pods may be made at once: admission would else wait for the controller.
+        self.http.post(f"/api/v1/namespaces/{name}/serviceaccounts", json={"metadata": {"name": "default"}})
+        try:
+            yield name
+        finally:
+            self.http.delete(f"/api/v1/namespaces/{name}")
+
+
+class Plane(Admin, ControlPlane):
     """A running control plane for tests."""
 
     @cached_property
@@ -89,13 +114,6 @@ class Plane(ControlPlane):
         trust = ssl.create_default_context(cafile=self.authority)
         return httpx.Client(base_url=self.url, headers=headers, verify=trust, timeout=30, trust_env=False)
 
-    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Json:
-        """The admin's request; fails the test where it is refused."""
-        content = None if body is None else json.dumps(body)
-        answer = self.http.request(method, path, content=content, headers={"content-type": kind})
-        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
-        return dict(answer.json())
-
     def kubectl(self, *words: str, feed: str | None = None) -> subprocess.CompletedProcess[str]:
         """The admin's kubectl, to its end."""
         return subprocess.run(
@@ -103,21 +121,13 @@ class Plane(ControlPlane):
             capture_output=True, text=True, input=feed, timeout=120, check=False, env={**os.environ, "HOME": str(self.home)},
         )  # fmt: skip
 
+    def uncordon(self, node: str) -> None:
+        """As a person does it."""
+        assert self.kubectl("uncordon", node).returncode == 0
+
     def audit(self) -> Audit:
         """What is asked from now on."""
         return Audit(self.audit_log)
-
-    @contextmanager
-    def namespace(self, stem: str = "t") -> Iterator[str]:
-        """A namespace of this test's own, with its default ServiceAccount; it is told to go at the end."""
-        name = f"{stem}-{uuid.uuid4().hex[:8]}"
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-        # Pods may be made at once: admission would else wait for the controller.
-        self.http.post(f"/api/v1/namespaces/{name}/serviceaccounts", json={"metadata": {"name": "default"}})
-        try:
-            yield name
-        finally:
-            self.http.delete(f"/api/v1/namespaces/{name}")
 
     def account(self, namespace: str, *rules: Json, name: str = "halftide") -> Account:
         """A ServiceAccount that may do what `rules` (of a ClusterRole) say, everywhere in the cluster, and nothing else."""

@@ -54,7 +54,6 @@ class Machines:
     swallow: set[str] = field(default_factory=set)  # verbs that are done and never answered
     stubborn: set[UUID] = field(default_factory=set)  # machines that the provider does not end, whatever it is told
     owed: int = 0
-    most: int = 0  # that were there at one time
     known: dict[UUID, Machine] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
@@ -96,6 +95,21 @@ class Machines:
     def there(self) -> list[Machine]:
         return [machine for machine in list(self.known.values()) if machine.standing is not Standing.TERMINATED]
 
+    @property
+    def selector(self) -> str:
+        """Of their Nodes."""
+        return ",".join(f"{key}={value}" for key, value in self.labels.items())
+
+    @property
+    def tokens(self) -> set[str]:
+        """Of those that are there."""
+        return {str(machine.order.token) for machine in self.there}
+
+    @property
+    def provider(self) -> "Provider":
+        """As the engine sees them."""
+        return Provider(self)
+
     def state(self) -> PoolState:
         return PoolState(*PLACE, self.total, max(0, self.total - len(self.there)), self.owed, len(self.known))
 
@@ -104,7 +118,6 @@ class Machines:
             if len(self.there) >= self.total:
                 raise NoCapacity("nothing is free")
             self.known[order.token] = Machine(order, len(self.known) + 1)
-            self.most = max(self.most, len(self.there))
             self._loop.call_soon_threadsafe(self._power_on, self.known[order.token])
         return self.known[order.token].given
 
@@ -112,6 +125,10 @@ class Machines:
         if token in self.known and token not in self.stubborn:
             self.known[token].standing = Standing.TERMINATED
             self._loop.call_soon_threadsafe(self._power_off, self.known[token])
+
+    def room(self, total: int) -> None:
+        """So many machines there are from now on."""
+        self.total = total
 
     def lose(self, name: str) -> None:
         """It dies without a word; the provider has not noticed."""

@@ -102,7 +102,12 @@ class Proxy:
         try:
             yield armed
         finally:
-            self.faults.remove(armed)
+            self.lift(armed)
+
+    def lift(self, fault: Fault) -> None:
+        """End it before its block does."""
+        if fault in self.faults:
+            self.faults.remove(fault)
             self._loop.call_soon_threadsafe(self._turn)
 
     def _turn(self) -> None:

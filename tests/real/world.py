@@ -1,4 +1,5 @@
-"""One fleet on the real Kubernetes: rows, machines, a watch, and everything that is due done as beat and workers would do it.
+"""One fleet on the real Kubernetes, or on the simulator: rows, machines, a watch, and everything that is due done as beat and
+workers would do it.
 
 Halftide is there as the ServiceAccount of `deploy/rbac.yaml` and as nobody else; what people and tests do is the admin's. A
 fleet lives for a whole file of tests, each of which takes nodes of its own: joining takes longer than most of them.
@@ -10,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -38,8 +39,10 @@ from console.runner.controlplane.files import kubeconfig
 from console.sync.shifts import Shifts
 from console.timeline.models import Entry
 from tests.capacity.rows import a_cluster, a_pool, person
-from tests.controlplane.plane import Account, Audit, Json, Plane
-from tests.real.machines import Machines, Provider
+from tests.controlplane.plane import Account, Json, Plane
+from tests.real.machines import Machines
+from tests.real.simulated import SimulatedMachines, SimulatedPlane
+from tests.simulator.conftest import Simulation
 
 DEPLOY = list(yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text()))
 PROGRAM = "simulator.halftide.io/"
@@ -82,12 +85,14 @@ class Watching:
 class Fleet:
     """A cluster with one standard machine and some preemptible ones."""
 
-    def __init__(self, plane: Plane, namespace: str, machines: Machines, account: Account) -> None:
+    def __init__(self, plane: Any, namespace: str, machines: Any, account: Account, **row: Any) -> None:
+        """`plane` and `machines` are those of a real Kubernetes, or the simulator's (`simulated`), which look the same."""
         self.plane, self.namespace, self.machines, self.account = plane, namespace, machines, account
-        self.provider, self.watching = Provider(machines), Watching()
-        self.audit: Audit = plane.audit()
+        self.real = isinstance(plane, Plane)
+        self.provider, self.watching = machines.provider, Watching()
+        self.audit = plane.audit()
         self.pool = a_pool()
-        self.cluster = a_cluster(self.pool, name=namespace, standard=8, kubeconfig=seal(account.kubeconfig))
+        self.cluster = a_cluster(self.pool, name=namespace, standard=8, kubeconfig=seal(account.kubeconfig), **row)
         self.olu = person(fleet_operator=True)
 
     # What beat and workers do
@@ -157,6 +162,10 @@ class Fleet:
         rows = Entry.objects.filter(stream=self.cluster.stream, subject_name=drain.node_name).exclude(actor_kind="kubernetes")
         return list(rows.order_by("revision").values_list("reason", flat=True))
 
+    def nodes(self) -> list[Json]:
+        """The Nodes of its machines, as Kubernetes has them."""
+        return list(self.ask("GET", f"/api/v1/nodes?labelSelector={self.machines.selector}")["items"])
+
     def machine_rows(self) -> int:
         return Machine.objects.filter(cluster=self.cluster, state__in=Machine.ALIVE).count()
 
@@ -212,15 +221,36 @@ def shipped(plane: Plane) -> Account:
 @contextmanager
 def fleet(plane: Plane, blocker: Any, total: int) -> Iterator[Fleet]:
     """A fleet of `total` machines at most, with its standard one Ready. All rows are gone at the end."""
-    with blocker.unblock(), plane.namespace("real") as namespace, Machines(plane, {MINE: namespace}, total) as machines:
-        try:
-            found = Fleet(plane, namespace, machines, shipped(plane))
-            with found.watching:
-                found.until(lambda: found.fresh().allocated_standard_gpus == 8)
-                yield found
-        finally:
-            call_command("flush", verbosity=0, interactive=False)
-            connection.close()
+    with ExitStack() as stack:
+        stack.enter_context(blocker.unblock())
+        namespace = stack.enter_context(plane.namespace("real"))
+        machines = stack.enter_context(Machines(plane, {MINE: namespace}, total))
+        yield stack.enter_context(living(lambda: Fleet(plane, namespace, machines, shipped(plane))))
+
+
+@contextmanager
+def simulated(simulation: Simulation, blocker: Any, total: int) -> Iterator[Fleet]:
+    """The same on a cluster of the simulator's own, with its own machines and controllers."""
+    with ExitStack() as stack:
+        stack.enter_context(blocker.unblock())
+        stack.enter_context(override_settings(SIM_URL=simulation.url, STATE_DIR=simulation.state))
+        plane = SimulatedPlane(simulation)
+        machines, account = SimulatedMachines(simulation, plane.api, total), Account("halftide", "", plane.kubeconfig)
+        namespace, row = stack.enter_context(plane.namespace("sim")), uuid.UUID(plane.api.key)
+        yield stack.enter_context(living(lambda: Fleet(plane, namespace, machines, account, id=row)))
+
+
+@contextmanager
+def living(make: Callable[[], Fleet]) -> Iterator[Fleet]:
+    """With a watch and its standard machine, until it is taken away with all rows."""
+    try:
+        found = make()
+        with found.watching:
+            found.until(lambda: found.fresh().allocated_standard_gpus == 8)
+            yield found
+    finally:
+        call_command("flush", verbosity=0, interactive=False)
+        connection.close()
 
 
 def since(start: datetime, at: datetime | None) -> timedelta:
