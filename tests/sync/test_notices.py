@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from console.capacity.drains.changes import start_drain
 from console.capacity.models import Automation, Drain, RefusedNotices
 from console.capacity.reclaims import notices
 from console.capacity.reclaims.notices import heed_waiting, notice_of, table
-from console.clusters.models import Cluster, ComputeClass, Machine
+from console.clusters.models import Cluster, ComputeClass, Machine, Node
 from console.kube import marks
 from console.kube.shapes import Condition, NodeShape, Taint
 from console.timeline.changes import Change, change
@@ -163,6 +164,26 @@ def test_while_automation_is_stopped_a_notice_waits_and_is_heeded_when_it_runs(
     heed_waiting(line.now)
     assert Drain.objects.get().started_at == line.now
     assert line.nodes["gpu-preemptible-dp-a"].draining
+
+
+def test_a_notice_that_waited_makes_a_scale_down_a_preemption(line: Line, ours: Callable[..., NodeShape]) -> None:
+    """A budget may hold a scale-down for as long as it likes; the cloud does not ask it."""
+    with change(line.now) as made:
+        [cluster] = made.lock(Cluster.objects.all())
+        [machine] = made.lock(Machine.objects.all())
+        [row] = made.lock(Node.objects.all())
+        start_drain(made, cluster, machine, row, Drain.Cause.SCALED_DOWN, "target from 8 to 0", "", line.now)
+    Automation.objects.update_or_create(pk=1, defaults={"on": False})
+    line.now += timedelta(seconds=20)
+    line.write(*line.seen(ours(11, SPOT)))
+    assert Drain.objects.get().cause == Drain.Cause.SCALED_DOWN
+    Automation.objects.update(on=True)
+    line.now += timedelta(seconds=20)
+    heed_waiting(line.now)
+    drain = Drain.objects.get()
+    assert (drain.cause, drain.deadline) == (Drain.Cause.PREEMPTED, line.now + timedelta(seconds=120))
+    heed_waiting(line.now + timedelta(seconds=1))
+    assert line.reasons.count("TogetherPreempted") == 1
 
 
 @pytest.mark.parametrize("forbid", [{"mode": Cluster.Mode.OBSERVE}, {"on": False}], ids=["observed", "stopped"])

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 
 from console.capacity.drains.changes import Start, start_drains
 from console.capacity.models import Drain
@@ -96,14 +97,14 @@ def heed(made: Change, cluster: Cluster, noticed: Sequence[Noticed]) -> None:
 def heed_waiting(now: datetime) -> None:
     """Start what a notice asks for and nothing has begun yet: automation runs again, or the cluster may be acted on now.
 
-    Whether it may is asked again under the cluster's lock: it may only be observed since, or automation stopped.
+    Whether it may is asked again under the cluster's lock: it may only be observed since, or automation stopped. A node that is
+    drained for our convenience is preempted now: what may hold that drain does not hold its cloud.
     """
-    waiting = Node.objects.filter(
-        draining=False,
-        compute_class=ComputeClass.PREEMPTIBLE,
-        machine__state__in=Machine.ALIVE,
-        cluster__mode=Cluster.Mode.ACT,
-    ).exclude(notice="")
+    going = Drain.objects.filter(machine=OuterRef("machine"), cause=Drain.Cause.PREEMPTED, state__in=Drain.OPEN)
+    noticed = Node.objects.exclude(notice="").exclude(Exists(going))
+    waiting = noticed.filter(
+        compute_class=ComputeClass.PREEMPTIBLE, machine__state__in=Machine.ALIVE, cluster__mode=Cluster.Mode.ACT
+    )
     clusters = list(waiting.order_by("cluster_id").values_list("cluster_id", flat=True).distinct())
     if not clusters or not automation().on:
         return
