@@ -3,7 +3,9 @@
 Signs in as ada, asks for 64 GPUs, takes 16 back, and photographs every page in light, dark and at 375 px while two nodes drain.
 The cells of a thousand nodes (`thousand-…`) are of the cluster that `tests/bench/page.py` makes, some set to other states.
 Then two nodes are drilled, and their report is photographed (`drill-…`). At the end a machine dies and is taken back, so that its
-drain times out: `take.py ADDRESS timed-out` takes that picture alone.
+drain times out: `take.py ADDRESS timed-out` takes that picture alone, and `take.py ADDRESS cluster` those of the cluster's page.
+`take_states.py` takes what is shown when something is wrong. With HALFTIDE_SIM_DEMAND=off other tenants keep out of the pictures.
+What is larger than 200 kB afterwards is made smaller: `pngquant --quality 90-100 --ext .png --force`.
 Needs the test requirements and Debian's Chromium, and stands beside the `make up` (the same HALFTIDE_STATE).
 """
 
@@ -18,15 +20,19 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).parent
 ADDRESS = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+# No path of this machine in a picture.
+NO_PATH = (
+    "line => { line.textContent = line.textContent.replace(/\\S+kubeconfig /, '.halftide/kubeconfig '); }"  # of this machine
+)
 SIZES = {"light": (1440, 900), "dark": (1440, 900), "375": (375, 812)}
 
 
-def shoot(page: Page, name: str) -> None:
+def shoot(page: Page, name: str, wait: int = 1500) -> None:
     for look, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme="dark" if look == "dark" else "light", reduced_motion="reduce")
         page.evaluate("window.scrollTo(0, 0)")
-        page.wait_for_timeout(1500)  # the chart redraws itself for the scheme
+        page.wait_for_timeout(wait)  # the chart redraws itself for the scheme
         page.screenshot(path=HERE / f"{name}-{look}.png")
 
 
@@ -42,17 +48,29 @@ def over(page: Page, key: str, name: str) -> None:
     page.keyboard.press("Escape")
 
 
-def stage(page: Page) -> None:
-    """A cluster with something going on: 64 asked for and there, 16 being taken back."""
-    page.get_by_role("link", name="aurora-train").first.click()
+def sim(*words: str) -> None:
+    subprocess.run([sys.executable, HERE.parent.parent / "manage.py", "sim", *words], check=True)  # noqa: S603  (our own)
+
+
+def want(page: Page, gpus: int) -> None:
     box = page.locator("[data-gauge] input[name=gpus]")
-    box.fill("64")
+    box.fill(str(gpus))
     box.press("Enter")
-    page.locator(".figure", has_text="64 allocated of 64 desired").wait_for(timeout=180_000)
+    page.locator(".figure", has_text=f"{gpus} allocated of {gpus} desired").wait_for(timeout=180_000)
+
+
+def stage(page: Page) -> None:
+    """A cluster with something going on: 64 asked for and there, 16 being taken back, and a first pod has ended."""
+    page.get_by_role("link", name="aurora-train").first.click()
+    for gpus in (40, 64):
+        if int(page.locator("[data-gauge] input[name=gpus]").input_value()) < gpus:
+            want(page, gpus)
+            page.wait_for_timeout(60_000)  # a chart has something to show, and pods run everywhere
+    sim("slow-boot", "120")  # until `sim clear`: what was taken is on its way back for as long as the pictures take
     page.get_by_text("Reclaim 8 GPUs now").click()
     page.get_by_label("GPUs", exact=True).fill("16")
     page.get_by_role("button", name="Reclaim now").click()
-    page.locator(".live .verdicts tbody tr").first.wait_for(timeout=60_000)
+    page.locator(".live .verdicts tbody tr", has_text="Finished").first.wait_for(timeout=60_000)
 
 
 def an_hour(page: Page, cluster: str) -> str:
@@ -62,6 +80,12 @@ def an_hour(page: Page, cluster: str) -> str:
         if ": 0 entries" not in (hour.locator("title").text_content() or ""):
             break
     return urljoin(ADDRESS, hour.get_attribute("href") or "")
+
+
+def drained(page: Page, cluster: str) -> str:
+    """The address of a workload that the drains have met."""
+    page.goto(f"{cluster}/workloads")
+    return urljoin(ADDRESS, page.locator("[data-workloads] a.name", has_text="aurora-pretrain").first.get_attribute("href") or "")
 
 
 def preview_of_two(page: Page, cluster: str) -> str:
@@ -93,7 +117,7 @@ def timed_out(page: Page, cluster: str) -> None:
     gpus = page.request.get(api, headers=headers).json()["allocated_preemptible_gpus"]
     nodes = page.request.get(f"{api}/drains/preview?num_gpus={gpus}", headers=headers).json()["nodes"]
     node = max(nodes, key=lambda one: len(one["pods"]))["node_name"]
-    subprocess.run([sys.executable, HERE.parent.parent / "manage.py", "sim", "lose", node], check=True)  # noqa: S603  (our own)
+    sim("lose", node)
     answer = page.request.post(f"{api}/reclaims", headers=headers, data={"nodes": [node]})
     assert answer.status == 202, answer.text()
     page.goto(f"{cluster}/timeline")
@@ -123,13 +147,17 @@ def main() -> None:
             return
         stage(page)
         cluster = page.url
-        shoot(page, "cluster")
+        shoot(page, "cluster", wait=300)  # pods end within seconds
+        sim("clear")
+        if sys.argv[2:] == ["cluster"]:
+            return
         over(page, "/", "palette")
         over(page, "?", "keys")
         for name, address in {
             "clusters": "/",
             "nodes": f"{cluster}/nodes",
             "workloads": f"{cluster}/workloads",
+            "workload": drained(page, cluster),
             "planner": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=159&slower=10.89",
             "planner-no": f"{cluster}/planner?size=3.5&unit=TB&bandwidth=14.6&step=90",
             "timeline": f"{cluster}/timeline",
@@ -147,6 +175,7 @@ def main() -> None:
             shoot(page, name)
         context.clear_cookies(name="halftide_try")
         page.goto(cluster)
+        page.locator("[data-try] code").evaluate(NO_PATH)
         shoot(page, "try")
         drilled(page, cluster)
         page.emulate_media(color_scheme="light")

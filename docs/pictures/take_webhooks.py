@@ -8,7 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from playwright.sync_api import Page, sync_playwright
-from take import ADDRESS, ARGUMENTS, shoot, stage
+from take import ADDRESS, ARGUMENTS, shoot, sim, stage
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -50,6 +50,7 @@ def main() -> None:
         add(page, "old pager", "json", f"{here}/broken/pager/hook-2201")
         page.goto("/")
         stage(page)
+        sim("clear")
         page.wait_for_timeout(30_000)  # a burst, a sweep, a try
         page.goto("/webhooks")
         shoot(page, "webhooks")

@@ -2,7 +2,7 @@
 import { keepAlarm } from "./alarm.js";
 import { keepHelp } from "./help.js";
 import { keepPalette } from "./palette.js";
-import { keepTimes } from "./times.js";
+import { keepTimes, serverNow } from "./times.js";
 import { keepWays } from "./ways.js";
 
 const menus = () => document.querySelectorAll("details[data-menu][open]");
@@ -15,6 +15,9 @@ document.addEventListener("keydown", (event) => {
     menu.open = false;
     menu.querySelector("summary").focus();
   }
+});
+addEventListener("beforeprint", () => { // "3 s ago" says nothing on paper without it
+  document.body.dataset.printed = `As of ${new Date(serverNow()).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 });
 keepTimes(document);
 keepAlarm();

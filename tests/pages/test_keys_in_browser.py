@@ -169,3 +169,17 @@ def test_the_chart_is_readable_in_both_themes_at_once_and_on_paper(desk: Desk) -
     page.emulate_media(color_scheme="dark", media="print")
     assert least() >= 4.5
     assert page.evaluate("getComputedStyle(document.querySelector('.topbar')).display") == "none"
+
+
+def test_paper_says_of_when_it_is_and_keeps_its_tables_on_a_sheet(desk: Desk) -> None:  # noqa: F811
+    page = desk.page
+    page.set_viewport_size({"width": 718, "height": 1015})  # A4 within a printer's margins
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    stamp = page.evaluate("getComputedStyle(document.body, '::before').content")
+    assert re.fullmatch(r'"As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"', stamp)
+    row = page.locator("[data-nodes] tr").first
+    expect(row).to_be_visible()
+    assert row.evaluate("row => getComputedStyle(row).display") == "table-row"
+    expect(page.locator("[data-badge]")).to_be_hidden()  # nothing is live there
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
