@@ -21,9 +21,7 @@ HERE = Path(__file__).parent
 ADDRESS = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 # No path of this machine in a picture.
-NO_PATH = (
-    "line => { line.textContent = line.textContent.replace(/\\S+kubeconfig /, '.halftide/kubeconfig '); }"  # of this machine
-)
+NO_PATH = "line => { line.textContent = line.textContent.replace(/\\/\\S+kubeconfig /, '.halftide/kubeconfig '); }"
 SIZES = {"light": (1440, 900), "dark": (1440, 900), "375": (375, 812)}
 
 
