@@ -54,7 +54,8 @@ def reclaim(request: HttpRequest, cluster_id: UUID) -> HttpResponseBase:
     cluster = get_cluster(actor, cluster_id)
     try:
         gpus = whole_number(request.POST.get("gpus", ""), "gpus", "What to reclaim")
-        services.reclaim(actor, cluster, gpus, drill=request.POST.get("drill") == "1")
+        key = request.POST.get("key") or None  # a script's, so that pressing again after no answer takes nothing twice
+        services.reclaim(actor, cluster, gpus, drill=request.POST.get("drill") == "1", key=key)
     except MENDABLE as error:
         return _mend(request, cluster_id, error)
     return _done(request, cluster)

@@ -57,6 +57,7 @@ export const keepChart = (card) => {
       if (canSketch(data)) redraw();
       else await closer();
     } catch {
+      plot.removeAttribute("aria-busy");
       if (!data) plot.textContent = "The chart cannot be loaded just now. Choose a range to try again.";
     }
   };

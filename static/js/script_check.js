@@ -29,7 +29,8 @@ export const keepChecks = (form, editor, heard) => {
       const said = document.createElement("p");
       said.className = "card-body soft";
       const older = answer.status === 403 && !answer.body.error; // saving asks for a new token
-      said.textContent = older ? "Not checked: you have signed in anew since this page was loaded. Saving works." : `Not checked: ${answer.error.message}`;
+      const silent = answer.unsure && !answer.body.error;
+      said.textContent = older ? "Not checked: you have signed in anew since this page was loaded. Saving works." : `Not checked: ${silent ? "the console does not answer." : answer.error.message}`;
       place.replaceChildren(said);
       count.textContent = "";
       editor.mark([]);

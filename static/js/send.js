@@ -35,24 +35,34 @@ export const note = (text, look = "red", icon = "i-critical", choices = []) => {
   box.append(svg, words, ...(choices.length ? [row] : []));
   return box;
 };
+// A form with a `key` is done once for each key, however often it is sent: it keeps its key until an answer has come.
+const AGAIN = "No answer came. It is done once, so to press again does no harm.";
+const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const send = async (form) => {
-  const button = form.querySelector("[type=submit]");
+  const button = form.querySelector("[type=submit]"), { key } = form.elements;
+  if (key) key.value ||= fresh();
   button.disabled = true;
   form.querySelector(".note")?.remove();
   const answer = await post(form.action, new FormData(form));
   button.disabled = false;
+  if (key && !answer.unsure) key.value = "";
   if (answer.ok) {
     applyAnswer(answer.body);
     const menu = form.closest("details");
     if (menu) menu.open = false;
     return;
   }
-  const said = note(answer.error.message);
+  const said = note(key && answer.unsure ? AGAIN : answer.error.message);
   said.setAttribute("role", "alert");
   form.append(said);
 };
-export const keepForms = () => document.addEventListener("submit", (event) => {
-  if (!event.target.matches("form[data-send]")) return;
-  event.preventDefault();
-  send(event.target);
-});
+export const keepForms = () => {
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-send]")) return;
+    event.preventDefault();
+    send(event.target);
+  });
+  document.addEventListener("input", ({ target }) => { // another wish
+    if (target.form?.matches("[data-send]") && target.form.elements.key) target.form.elements.key.value = "";
+  });
+};

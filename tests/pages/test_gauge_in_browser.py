@@ -11,6 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import APIResponse, Browser, Route, expect
 
 from console.accounts.models import Role
+from console.capacity.models import Reclaim
 from console.clusters.models import Cluster
 from tests.pages import world
 from tests.pages.test_in_browser import Desk, chromium, desk, somebody_else_sets  # noqa: F401  (two are fixtures)
@@ -278,6 +279,41 @@ def test_a_form_without_an_answer_is_not_said_to_have_done_nothing(desk: Desk) -
     expect(desk.page.get_by_role("alert")).to_have_text(
         "No answer came. It may have been done all the same: look before you ask again."
     )
+
+
+def test_a_reclaim_that_is_pressed_again_after_no_answer_takes_nothing_twice(
+    chromium: Browser,  # noqa: F811
+    transactional_db: None,
+    live_server: Any,
+) -> None:
+    world.an_installation()
+    cluster = world.a_cluster(world.a_pool())
+    for name in ("gpu-preemptible-dp-51fb", "gpu-preemptible-dp-a3e8"):
+        world.a_node(cluster, name)
+    client: Client = world.browser(world.a_person("ada", Role.ADMIN, fleet=True))
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+    page = Desk(context.new_page(), live_server.url, cluster).page
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/reclaim", lose, times=1)
+    page.get_by_text("Reclaim 8 GPUs now").click()
+    button = page.get_by_role("button", name="Reclaim now")
+    button.click()
+    expect(page.get_by_role("alert")).to_have_text("No answer came. It is done once, so to press again does no harm.")
+    assert Reclaim.objects.count() == 1
+    button.click()
+    expect(button).to_be_hidden()
+    assert Reclaim.objects.count() == 1
+    page.get_by_text("Reclaim 8 GPUs now").click()
+    button.click()  # another wish
+    expect(button).to_be_hidden()
+    assert Reclaim.objects.count() == 2
+    context.close()
 
 
 def test_a_late_answer_does_not_take_back_what_came_after_it(desk: Desk) -> None:  # noqa: F811
