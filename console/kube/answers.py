@@ -28,8 +28,8 @@ from console.kube.errors import (
 )
 from console.kube.fields import MESSAGE_CHARS, Json, mapping, mappings, text
 
-# What a 429 without a usable Retry-After is taken to ask for, in seconds (what Kubernetes' own flow control sends).
-_DEFAULT_RETRY = 1.0
+# What a 429 asks for at least, in seconds, whatever its Retry-After says: what Kubernetes' own flow control sends.
+_LEAST_RETRY = 1.0
 
 # The only place where an eviction's answer names its budget is this sentence of its cause.
 _BUDGET_NAME = re.compile(r"disruption budget (\S+) ")
@@ -98,7 +98,7 @@ def status_error(code: int, status: Json) -> KubeError:
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Broken(f"The Kubernetes API is in trouble: {message}")
     if code == HTTPStatus.TOO_MANY_REQUESTS:
-        return Throttled(f"The Kubernetes API asks us to wait: {message}", _DEFAULT_RETRY)
+        return Throttled(f"The Kubernetes API asks us to wait: {message}", _LEAST_RETRY)
     if code == HTTPStatus.UNPROCESSABLE_ENTITY and _other_uid(status):
         # A patch that names another uid is answered so by Kubernetes 1.36 ("field is immutable"), not with 409.
         return Conflict(f"Kubernetes has another object of that name now: {message}")
@@ -110,9 +110,9 @@ def _other_uid(status: Json) -> bool:
 
 
 def retry_after(answer: Answer) -> float:
-    """How many seconds a 429 asks us to wait: its header, else its body, else one."""
+    """How many seconds a 429 asks us to wait: its header, and never less than one (0 would be asked again in a loop)."""
     told = answer.headers.get("Retry-After", "")
-    return float(told) if re.fullmatch(r"\d{1,6}(\.\d+)?", told) else _DEFAULT_RETRY
+    return max(_LEAST_RETRY, float(told)) if re.fullmatch(r"\d{1,6}(\.\d+)?", told) else _LEAST_RETRY
 
 
 def is_budget(answer: Answer) -> bool:

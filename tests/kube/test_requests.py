@@ -101,12 +101,15 @@ async def test_a_list_that_fails_on_a_later_page_is_no_list(
         await kube.list("nodes")
 
 
-async def test_a_throttling_server_is_asked_again_after_what_it_says(server: Faulty, kube: Kube, clock: Clock) -> None:
-    """kubernetes/client-go#222, stellar/supercluster PR#428: at least the header, not at once."""
-    busy = Reply(status(429, "slow down", reason="TooManyRequests"), 429, {"Retry-After": "3"})
+@pytest.mark.parametrize(("told", "waited"), [("3", 3), ("0", 1), ("0.01", 1), ("soon", 1)])
+async def test_a_throttling_server_is_asked_again_after_what_it_says(
+    server: Faulty, kube: Kube, clock: Clock, told: str, waited: int
+) -> None:
+    """kubernetes/client-go#222, stellar/supercluster PR#428: at least the header, and in no case at once."""
+    busy = Reply(status(429, "slow down", reason="TooManyRequests"), 429, {"Retry-After": told})
     server.on("GET", NODES, busy, busy, Reply(listing()))
     await kube.list("nodes")
-    assert [r.tick for r in server.requests] == [0, 3, 6]
+    assert [r.tick for r in server.requests] == [0, waited, 2 * waited]
 
 
 async def test_a_wait_beyond_the_time_out_is_told_instead_of_waited(server: Faulty, kube: Kube, clock: Clock) -> None:
