@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from console.clusters.models import Cluster, ComputeClass, Lease, Machine
@@ -161,7 +162,8 @@ def test_clusters_come_and_go_without_a_restart(both: tuple[Cluster, Api], simul
     say(other_api, 7)
     eventually(lambda: told(other) == ["7"])
     assert time.monotonic() - started < 4
-    Cluster.objects.filter(pk=other.pk).delete()
+    with transaction.atomic():  # in the order of locks: its watch is writing
+        Cluster.objects.select_for_update().get(pk=other.pk).delete()
     eventually(lambda: Lease.objects.filter(kind="watch", object_id=other.pk, until__lt=timezone.now()).exists())
     say(api, 8)
     eventually(lambda: told(cluster) == ["8"])
