@@ -18,14 +18,12 @@ from django.db import connection
 from django.utils import timezone
 
 from console.capacity.drains.acts import Doors
-from console.capacity.drains.changes import start_drain
 from console.capacity.drains.doors import Keys, open_doors
 from console.capacity.drains.run import OpenDoors, drive
 from console.capacity.models import Drain, PodVerdict, Pool, RefusedNotices
 from console.capacity.services import set_target
-from console.clusters.models import Cluster, Machine, Node
+from console.clusters.models import Machine, Node
 from console.kube.marks import CLASS_LABEL
-from console.timeline.changes import change
 from console.timeline.models import Entry
 from tests.capacity.nine import WINDOW, evictable, nine
 from tests.controlplane.plane import Asked, Json
@@ -77,17 +75,6 @@ def told(fleet: Fleet, kind: str, name: str | None = None) -> list[Asked]:
     sub = "eviction" if kind == "evict" else ""
     verb = "create" if kind == "evict" else "delete"
     return [one for one in found if (one.verb, one.subresource) == (verb, sub) and name in (None, one.name)]
-
-
-def scale_down(node: Node) -> Drain:
-    """The plan's other cause, for this node."""
-    now = timezone.now()
-    until = now + timedelta(seconds=WINDOW)
-    with change(now) as made:
-        cluster = made.lock(Cluster.objects.filter(pk=node.cluster_id))[0]
-        machine = made.lock(Machine.objects.filter(pk=node.machine_id))[0]
-        rows = made.lock(Node.objects.filter(pk=node.pk))
-        return start_drain(made, cluster, machine, rows[0], Cause.SCALED_DOWN, "target from 32 to 24", "", now, deadline=until)
 
 
 def force_away(fleet: Fleet, name: str) -> None:
@@ -305,7 +292,7 @@ def test_a_budget_holds_a_scale_down_until_it_lets_go_and_at_the_deadline_nobody
     running(fleet, "kept", "let")
     fleet.budget("kept", 1, app="kept")
     fleet.budget("let", 1, app="let")
-    held, freed = scale_down(first), scale_down(second)
+    held, freed = fleet.scale_down(first, WINDOW), fleet.scale_down(second, WINDOW)
     fleet.until(lambda: Drain.objects.get(pk=freed.pk).note == "held by budget let")
     assert len(told(fleet, "evict", "let")) <= 2
     fleet.patch("/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets/let", {"spec": {"minAvailable": 0}})
@@ -328,7 +315,7 @@ def test_whoever_opens_a_node_keeps_it_but_not_a_preempted_one(ready: Fleet) -> 
     fleet.run("mine", node.name, 8)
     running(fleet, "mine")
     fleet.budget("mine", 1, app="mine")
-    drain = scale_down(node)
+    drain = fleet.scale_down(node, WINDOW)
     fleet.until(lambda: Drain.objects.get(pk=drain.pk).note)
     opened = timezone.now()
     fleet.plane.uncordon(node.name)

@@ -140,8 +140,8 @@ def no_cordon(fleet: Fleet) -> None:
     assert not Node.objects.get(pk=node.pk).unschedulable
 
 
-def drain_says(words: str, *, budget: bool = False) -> Callable[[Fleet], Drain]:
-    """A drain goes as far as it may, and says what it may not."""
+def drain_says(words: str, *, budget: bool = False, down: bool = False) -> Callable[[Fleet], Drain]:
+    """A drain goes as far as it may, and says what it may not. `down`: of a scale-down, which deletes no pod."""
 
     def check(fleet: Fleet) -> Drain:
         node = fleet.node()
@@ -150,7 +150,7 @@ def drain_says(words: str, *, budget: bool = False) -> Callable[[Fleet], Drain]:
         fleet.until(lambda: fleet.ask("GET", f"/api/v1/namespaces/{{ns}}/pods/{name}")["status"]["phase"] == "Running")
         if budget:
             fleet.budget(name, 1, app=name)
-        [drain] = fleet.preempt(node)
+        [drain] = [fleet.scale_down(node)] if down else fleet.preempt(node)
         fleet.until(lambda: words in Drain.objects.get(pk=drain.pk).note)
         return drain
 
@@ -166,7 +166,7 @@ FAILS: dict[str, Callable[[Fleet], Drain | None]] = {
     "get leases": no_lease,
     "patch nodes": no_cordon,
     "delete nodes": drain_says('cannot delete resource "nodes"'),
-    "create pods/eviction": drain_says('cannot create resource "pods/eviction"'),
+    "create pods/eviction": drain_says('cannot create resource "pods/eviction"', down=True),
     "delete pods": drain_says('cannot delete resource "pods"', budget=True),
     "create events": drain_says('cannot create resource "events"'),
 }

@@ -25,6 +25,7 @@ from django.utils import timezone
 
 import console.celery  # noqa: F401  (so that hints go to the queue of the settings)
 from console.capacity import sweeping
+from console.capacity.drains.changes import start_drain
 from console.capacity.drains.doors import open_doors
 from console.capacity.drains.run import drive
 from console.capacity.models import Drain, PodVerdict
@@ -37,6 +38,7 @@ from console.clusters.secrets import seal
 from console.env import ROOT
 from console.runner.controlplane.files import kubeconfig
 from console.sync.shifts import Shifts
+from console.timeline.changes import change
 from console.timeline.models import Entry
 from tests.capacity.rows import a_cluster, a_pool, person
 from tests.controlplane.plane import Account, Json, Plane
@@ -146,6 +148,17 @@ class Fleet:
         with override_settings(DRAIN_WINDOW=window):
             row = reclaim(self.olu, self.cluster, nodes=[node.name for node in nodes])
         return list(Drain.objects.filter(reclaim=row).order_by("node_name"))
+
+    def scale_down(self, node: Node, window: int = WINDOW) -> Drain:
+        """The plan's other cause, for this node."""
+        now = timezone.now()
+        until = now + timedelta(seconds=window)
+        with change(now) as made:
+            cluster = made.lock(Cluster.objects.filter(pk=node.cluster_id))[0]
+            machine = made.lock(Machine.objects.filter(pk=node.machine_id))[0]
+            rows = made.lock(Node.objects.filter(pk=node.pk))
+            cause = Drain.Cause.SCALED_DOWN
+            return start_drain(made, cluster, machine, rows[0], cause, "target from 32 to 24", "", now, deadline=until)
 
     def finish(self, *drains: Drain, seconds: float = 40) -> None:
         """Until these have ended."""
