@@ -121,3 +121,10 @@ def test_nodes_are_named_on_the_card_or_ticked_on_the_page_and_exactly_those_go(
     page.get_by_role("button", name="Start drill, 8 GPUs").click()
     page.wait_for_url("**/drills/**")
     assert [drain.node_name for drain in Drain.objects.all()] == ["gpu-preemptible-dp-7f2c"]
+
+
+def test_the_list_of_nodes_leads_to_the_preview_of_each(page: Page) -> None:
+    page.goto(f"/clusters/{Cluster.objects.get().pk}/nodes")
+    assert [one["id"] for one in Axe().run(page).response["violations"]] == []
+    page.get_by_role("link", name="Preview of gpu-preemptible-dp-51fb").click()
+    expect(page.get_by_role("heading", name="gpu-preemptible-dp-51fb")).to_be_visible()
