@@ -10,6 +10,7 @@ import pytest
 
 from console.kube.client import Kube
 from console.kube.errors import (
+    Broken,
     Conflict,
     Expired,
     Forbidden,
@@ -39,8 +40,8 @@ from tests.kube.objects import NODES, bookmark, listing, node, status
         (409, Conflict),
         (410, Expired),
         (422, Refused),
-        (500, Unreachable),
-        (503, Unreachable),
+        (500, Broken),
+        (503, Broken),
     ],
 )
 async def test_each_refusal_is_the_error_of_its_code_with_the_servers_words(
