@@ -27,10 +27,11 @@ export const keepGauge = (panel) => {
     base = facts(panel).revision;
     hold();
   };
+  const halt = () => { clearTimeout(timer); timer = null; };
   const release = (keepBox = false) => {
-    clearTimeout(timer);
+    halt();
     letGo();
-    [base, taken, timer, moving] = [null, null, null, false];
+    [base, taken, moving] = [null, null, false];
     if (!keepBox) box.removeAttribute("aria-invalid");
     sync(keepBox);
   };
@@ -38,15 +39,11 @@ export const keepGauge = (panel) => {
     moving = false;
     if (base !== null && !busy) release();
   };
-  const drop = () => {
-    clearTimeout(timer);
-    [dropped, timer, next] = [true, null, null];
-    rest();
-  };
+  const drop = () => { halt(); [dropped, next] = [true, null]; rest(); };
   const idle = () => setTimeout(() => { if (timer === null) rest(); }); // let go of without a change: an event that would come first
+  const move = () => { halt(); moving = true; grab(); }; // what was about to be sent is not the last word
   const show = (want) => {
-    moving = true;
-    grab();
+    move();
     said.replaceChildren();
     preview(panel, want);
     range.setAttribute("aria-valuetext", says(want, facts(panel)));
@@ -79,17 +76,17 @@ export const keepGauge = (panel) => {
     else send(want, on);
   };
   const later = (want, wait = SETTLED[by]) => {
-    clearTimeout(timer);
+    halt();
     moving = true;
     timer = setTimeout(() => settle(want), wait);
   };
-  range.addEventListener("pointerdown", () => { [by, dropped] = ["pointer", false]; clearTimeout(timer); [timer, moving] = [null, true]; grab(); });
+  range.addEventListener("pointerdown", () => { [by, dropped] = ["pointer", false]; move(); });
   range.addEventListener("pointerup", idle);
   range.addEventListener("pointercancel", drop); // a finger that scrolls the page over the gauge
   range.addEventListener("keydown", (event) => { by = "key"; dropped = false; if (event.key === "Escape") drop(); });
   range.addEventListener("input", () => { if (!dropped) { box.value = range.value; show(+range.value); } });
   range.addEventListener("change", () => { if (dropped) sync(); else later(range.value); });
-  box.addEventListener("input", () => { by = "box"; range.value = box.value; if (/^\d+$/.test(box.value)) show(+box.value); else { moving = true; grab(); } });
+  box.addEventListener("input", () => { by = "box"; range.value = box.value; if (/^\d+$/.test(box.value)) show(+box.value); else move(); });
   box.addEventListener("blur", idle);
   box.addEventListener("change", () => later(box.value));
   box.addEventListener("keydown", (event) => { if (event.key === "Escape") drop(); });

@@ -228,6 +228,24 @@ def test_steps_of_the_number_box_settle_before_they_are_sent(desk: Desk) -> None
     assert [post.split("&")[0] for post in desk.posts] == ["gpus=56"]
 
 
+def test_a_number_that_is_typed_over_a_step_is_the_only_one_sent(desk: Desk) -> None:  # noqa: F811
+    """Clooos/Bubble-Card#852."""
+    desk.page.clock.install()
+    desk.page.reload()
+    desk.page.wait_for_function("document.querySelector('#target').hasAttribute('aria-valuetext')")
+    desk.page.focus("#want")
+    desk.page.clock.pause_at(timezone.now() + timedelta(seconds=5))
+    desk.page.keyboard.press("ArrowUp")
+    desk.page.locator("#want").select_text()
+    desk.page.keyboard.type("48")
+    desk.page.clock.run_for(5000)
+    assert desk.posts == []
+    desk.page.keyboard.press("Enter")
+    desk.page.clock.run_for(100)
+    expect(desk.page.locator(SAID)).to_contain_text("Target set to 48")
+    assert [post.split("&")[0] for post in desk.posts] == ["gpus=48"]
+
+
 def test_digits_typed_while_an_answer_is_under_way_stay(desk: Desk) -> None:  # noqa: F811
     """Clooos/Bubble-Card#852: what comes late restores nothing."""
     answers = Answers(desk)
