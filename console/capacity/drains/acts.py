@@ -125,6 +125,7 @@ async def act(doors: Doors, drain: Drain, node_uid: str, action: Action) -> Outc
 
 
 def failed(error: KubeError) -> Failed:
+    """What a drain keeps of it: its sentence, and for how long the API asks not to be asked."""
     return Failed(error.sentence, error.retry_after if isinstance(error, Throttled) else 0)
 
 
