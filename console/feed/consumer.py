@@ -5,7 +5,7 @@ It does no work of its own per event. What it sends is the same for all who may 
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -51,16 +51,18 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _talk(self) -> int:
         """Send until there is a reason to close; its code."""
         cluster_id: UUID = self.scope["url_route"]["kwargs"]["cluster_id"]
-        rights_as_of = asyncio.get_running_loop().time()
-        async with hub().entrance:
-            door = await in_thread(reads.door, self.scope["cookies"], cluster_id, _address(self.scope))
-        if isinstance(door, int):
-            return door
-        listener = Listener(door.user_id, door.session_key, door.project_id, rights_as_of)
         since, epoch = _asked(self.scope["query_string"])
-        try:
-            await hub().join(cluster_id, listener)
+        with ExitStack() as leaving:
+            # In one go, from the door to what was missed. Who waited between the two would only gather frames, and where a
+            # thousand come at once so many that it is told to load the page again.
             async with hub().entrance:
+                rights_as_of = asyncio.get_running_loop().time()
+                door = await in_thread(reads.door, self.scope["cookies"], cluster_id, _address(self.scope))
+                if isinstance(door, int):
+                    return door
+                listener = Listener(door.user_id, door.session_key, door.project_id, rights_as_of)
+                leaving.callback(hub().leave, cluster_id, listener)
+                await hub().join(cluster_id, listener)
                 missed = await in_thread(reads.catch_up, cluster_id, since, epoch)
             while True:
                 # What the hub said last comes before what was missed: a lost right, or word to load the page again.
@@ -68,8 +70,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 if isinstance(word, int):
                     return word
                 await self.send(word)
-        finally:
-            hub().leave(cluster_id, listener)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Browsers have nothing to say here; what they say is ignored."""

@@ -138,6 +138,7 @@ class Browser(asyncio.Protocol):
         self._hello, self._note, self._rest = hello, note, b""
         self._transport: asyncio.Transport | None = None
         self.open = asyncio.get_running_loop().create_future()
+        self.let_in = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -157,6 +158,7 @@ class Browser(asyncio.Protocol):
             if kind == PING and self._transport is not None:
                 self._transport.write(bytes((0x80 | PONG, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
             else:
+                self.let_in = True
                 self._note(payload)
 
 
@@ -214,14 +216,18 @@ async def _to_all(here: Installation, api: Bare, path: str, session: str, calls:
             "",
         )
     ).encode()
-    loop, transports = asyncio.get_running_loop(), []
+    loop, transports, browsers = asyncio.get_running_loop(), [], []
     for number in range(SOCKETS):
         transport, browser = await loop.create_connection(
             lambda n=number: Browser(hello, listener(n)), where.hostname, where.port
         )
         transports.append(transport)
+        browsers.append(browser)
         assert b"101" in await browser.open
-    await asyncio.sleep(20)  # each is let in by a question to the database
+    for _ in range(600):  # each is let in by questions to the database, and told what it missed
+        if all(browser.let_in for browser in browsers):
+            break
+        await asyncio.sleep(0.1)
     await api.paced(calls, 5, lambda number: sent.setdefault(number, time.monotonic()))
     for _ in range(200):
         if all(len(one) == len(calls) for one in came):

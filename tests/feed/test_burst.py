@@ -76,6 +76,29 @@ async def test_a_burst_reaches_every_reader_and_the_one_who_never_reads_is_told(
     assert loaded.entries == rows
 
 
+async def test_who_comes_with_many_others_is_let_in_and_caught_up_in_one_go(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all doors come before all that was missed, and who waits between the two gathers frames until it must load again."""
+    entrance, asked = asyncio.Semaphore(0), []
+
+    def noted(name: str) -> None:
+        work = getattr(reads, name)
+        monkeypatch.setattr(reads, name, lambda *args: (asked.append(name), work(*args))[1])
+
+    noted("door")
+    noted("catch_up")
+    monkeypatch.setattr(feed_hub.hub(), "entrance", entrance)
+    start = await a_page(world)
+    async with AsyncExitStack() as stack, web() as port:
+        browsers = [await stack.enter_async_context(await a_browser(port, world, start)) for _ in range(10)]
+        entrance.release()
+        async with asyncio.timeout(20):
+            for browser in browsers:
+                await browser.recv()
+    assert asked == ["door", "catch_up"] * 10
+
+
 async def test_entries_full_of_markup_come_in_frames_below_a_mebibyte(world: World) -> None:
     """BlackBeltTechnology/pi-agent-dashboard#370: what is refused for its size is asked for again without end."""
     page = await a_page(world)
