@@ -183,11 +183,16 @@ class Scene:
 
     # What is seen
 
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Preemptible machines of each cluster; the scarce pool has one, and what came back to it."""
+        return {**MACHINES, WAITING: 1 + self.returned}
+
     def full(self) -> bool:
         """By Kubernetes' own word, and the console says the same."""
         return all(
             len(self.ready(name)) == machines and cluster_row(self.here, name)["allocated_preemptible_gpus"] == machines * STEP
-            for name, machines in MACHINES.items()
+            for name, machines in self.wanted.items()
         )
 
     def waits(self) -> Rows:

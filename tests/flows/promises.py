@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.flows.preemption import MACHINES, STEP, WAITING, PodKey, Rows, Scene, until
+from tests.flows.preemption import STEP, WAITING, PodKey, Rows, Scene, until
 
 
 def judge(scene: Scene) -> None:
@@ -56,7 +56,7 @@ def _judge_machines(scene: Scene) -> None:
     new = {token: one for token, one in scene.machines().items() if token not in scene.tokens}
     expect(scene, "launches", Counter(one["cluster_id"] for one in new.values()), needed(scene))
     held = Counter(one["cluster_id"] for one in scene.machines().values() if _held(one))
-    wanted = {scene.clusters[name]: machines for name, machines in {**MACHINES, WAITING: 1 + scene.returned}.items()}
+    wanted = {scene.clusters[name]: machines for name, machines in scene.wanted.items()}
     expect(scene, "machines held", {cluster: held[cluster] for cluster in wanted}, wanted)
     known = {str(row["id"]) for row in scene.rows("SELECT id FROM clusters_machine")}
     expect(scene, "machines that nobody lists", set(new) - known, set())
