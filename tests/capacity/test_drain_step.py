@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from console.capacity.drains.step import ends_at, grace_for, most_grace, step
+from console.capacity.drains.step import step
 from console.capacity.drains.views import Cordon, Evict, NodeView, Seen
+from console.capacity.drains.window import ends_at, grace_for, most_grace
 from console.capacity.models import Drain, PodVerdict
 from tests.capacity.drain_world import START, Pod, World, new, round_of, run
 from tests.capacity.nine import TOLD_BEFORE, WINDOW, evictable, nine

@@ -9,7 +9,7 @@ from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.changes import start_drain
 from console.capacity.drains.doors import keys_of
 from console.capacity.drains.run import LEASE, LEASE_SECONDS
-from console.capacity.drains.step import ends_at
+from console.capacity.drains.window import ends_at
 from console.capacity.models import Drain, PodVerdict
 from console.clusters import leases
 from console.clusters.models import Cluster, Machine, Node

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.capacity.drains.step import most_grace
+from console.capacity.drains.window import most_grace
 from console.capacity.reclaims.budgets import Budgets, budgets_of
 from console.capacity.reclaims.preview import Exit, Preview, length, preview, telling_seconds
 from console.clusters.models import Machine, Node, Pod

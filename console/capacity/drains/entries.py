@@ -6,8 +6,8 @@ The row is locked while the two are compared, so a run that repeats a step finds
 from collections.abc import Iterable
 
 from console.capacity.drains.changes import class_of, subject
-from console.capacity.drains.step import MAX_GRACE, SOON, ends_at, grace_for
 from console.capacity.drains.verdicts import Fate, summary
+from console.capacity.drains.window import MAX_GRACE, SOON, ends_at, grace_for
 from console.capacity.models import Drain, PodVerdict
 from console.timeline.changes import Change
 from console.timeline.models import Entry

@@ -25,8 +25,9 @@ from console.capacity.drains import acts as drain_acts
 from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.acts import Doors
 from console.capacity.drains.doors import IN_FLIGHT, Keys, keys_of, open_doors
-from console.capacity.drains.step import ends_at, grace_for, learn, rest_of, rested, step
+from console.capacity.drains.step import learn, step
 from console.capacity.drains.views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
+from console.capacity.drains.window import ends_at, grace_for, rest_of, rested
 from console.capacity.models import Drain
 from console.clusters import leases
 from console.clusters.leases import Held, LeaseLost

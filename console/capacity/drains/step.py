@@ -29,18 +29,11 @@ from console.capacity.drains.views import (
     Terminate,
     Unmark,
 )
+from console.capacity.drains.window import LOOK, NOW, SOON, ends_at, grace_for, rest_of, rested
 from console.capacity.models import Drain, PodVerdict
 from console.kube.shapes import Blocked, Evicted
 
 State, Cause, Verdict = Drain.State, Drain.Cause, PodVerdict.Verdict
-
-MAX_GRACE = 300  # seconds a pod can have at most, whatever it asks for
-MARGIN = 2  # seconds between a pod's last moment and the machine's, for the kubelet to report the end
-LATE = 4  # seconds beyond its deadline that a machine with a whole window stays, so that 300 s of grace are 300 s (decision 0016)
-LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
-NOW = timedelta(0)
-REST = 10.0  # seconds that are waited at most because the API asks for it: pods are losing theirs
-SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
 
 
 def step(drain: DrainView, seen: Seen | None, now: datetime) -> Step:
@@ -110,43 +103,11 @@ def _due(drain: DrainView, waits: list[timedelta], now: datetime, *, resting: bo
     return rested(drain, due - now, now) if resting and due is not None else due
 
 
-def rested(drain: DrainView, rest: timedelta, now: datetime) -> datetime:
-    """When a rest is over: in time for the drain's end."""
-    end = ends_at(drain)
-    return min(now + rest, end) if now < end else now + rest
-
-
-def rest_of(failure: Failed) -> timedelta:
-    """How long to wait after a failure: as long as the API asks, and no longer than REST (kubernetes/client-go#222)."""
-    return max(SOON, timedelta(seconds=min(failure.wait, REST)))
-
-
 def _held(drain: DrainView, fates: Iterable[Fate]) -> str:
     """What a drain that is no preemption waits for, by name."""
     budgets = sorted({fate.budget for fate in fates if fate.verdict == Verdict.BLOCKED and fate.open})
     holds = bool(budgets) and drain.cause != Cause.PREEMPTED and drain.state != State.STOPPED
     return f"held by budget {', '.join(budgets)}"[:300] if holds else ""
-
-
-def ends_at(drain: DrainView | Drain) -> datetime:
-    """When a machine goes whatever is left on it: at its deadline, a moment later where that is a whole window after the notice.
-
-    So a pod that asks for 300 s and is told within 2 s has all of them. A shorter window is a cloud's or a person's, and hard.
-    """
-    whole = drain.deadline - drain.started_at >= timedelta(seconds=MAX_GRACE)
-    return drain.deadline + timedelta(seconds=LATE) if whole else drain.deadline
-
-
-def grace_for(asked: int, end: datetime, now: datetime) -> int:
-    """Seconds a pod gets: its own wish, 300 at most, never past the machine's end, and never 0, which would forget it unasked."""
-    left = int((end - now).total_seconds()) - MARGIN
-    return max(1, min(asked, MAX_GRACE, left))
-
-
-def most_grace(window: int) -> int:
-    """Seconds that a pod has at most in a window of so many seconds, told the moment it begins."""
-    late = LATE if window >= MAX_GRACE else 0
-    return max(1, min(MAX_GRACE, window + late - MARGIN))
 
 
 def _advanced(drain: DrainView, now: datetime) -> DrainView:

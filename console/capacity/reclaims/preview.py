@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console.capacity.drains.step import most_grace
+from console.capacity.drains.window import most_grace
 from console.capacity.reclaims.budgets import BudgetName, Budgets
 from console.clusters.models import Machine, Node, Pod
 
