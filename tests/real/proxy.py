@@ -185,6 +185,8 @@ class Proxy:
         waiting: asyncio.Future[bytes] | None = None
         try:
             while True:
+                if request.transport is None:
+                    return response  # whoever asked has gone, and a fault is for those who are there
                 fault = self._fault("watch", request.path)
                 if fault and fault.kind in ENDINGS:
                     fault.hits += 1

@@ -39,6 +39,9 @@ LEASE = "drains"
 LEASE_SECONDS = 8
 RENEW_EVERY = 2.0  # seconds
 NO_NEW_ROUND = 12.0  # seconds after the start; what is due then is left to the next run
+# Seconds after the start. Pods whose turn has not come then are left to the next run, and what is on its way is answered before
+# the stop: cut off, the answers would be lost to us and, on a slow API, the work to it (Kubernetes 1.36 says 504 in its log).
+NO_NEW_TELLING = 15.0
 STOP = 17.0  # seconds: a round that takes longer is cut off and taken up again, before the task's own limit of 20
 
 P = ParamSpec("P")
@@ -70,7 +73,8 @@ class _Run:
         # One thread and so one connection for everything this run reads and writes, which ends with it.
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="drains")
         self.slots = asyncio.Semaphore(IN_FLIGHT)
-        self.until = monotonic() + NO_NEW_ROUND
+        began = monotonic()
+        self.until, self.tells_until = began + NO_NEW_ROUND, began + NO_NEW_TELLING
         self.quiet: dict[tuple[UUID, str, str], datetime] = {}  # until when the API asked not to be asked this again
 
     async def run(self) -> None:
@@ -161,6 +165,8 @@ class _Run:
         answers: list[Answer] = []
         for wanted in actions:
             async with self.slots:
+                if isinstance(wanted, Evict | Delete) and monotonic() >= self.tells_until:
+                    break
                 at, action = self.clock(), wanted
                 if isinstance(wanted, Evict | Delete) and wanted.grace:
                     action = replace(wanted, grace=grace_for(wanted.fate.asked_grace, ends_at(work.before), at))

@@ -5,6 +5,7 @@ which others see it is the real one.
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 AGENT = "halftide-simulator"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_NODE_STATUS = re.compile(r"/api/v1/nodes/[^/]+/status$")
 AT_ONCE = 8  # requests under way: the API they go to is one loop, this one
 
 
@@ -56,8 +58,8 @@ class Lanes(httpx.AsyncBaseTransport):
     """Watches and heartbeats on connections of their own, everything else through a few.
 
     The library looks at every connection and every waiting request it has, for each request:
-    a hundred machines whose pods all start at once kept it at nothing else for minutes. A real machine's heartbeat does not wait
-    for what the others have to say of their pods.
+    a hundred machines whose pods all start at once kept it at nothing else for minutes. A real machine's heartbeat, its Lease and
+    its Node's status, does not wait for what the others have to say of their pods.
     """
 
     def __init__(self, trust: ssl.SSLContext | None = None) -> None:
@@ -70,7 +72,7 @@ class Lanes(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if "watch" in request.url.params:
             return await self._watches.handle_async_request(request)
-        if LEASES in request.url.path:
+        if LEASES in request.url.path or _NODE_STATUS.search(request.url.path):
             return await self._heartbeats.handle_async_request(request)
         async with self._slots:
             return await self._others.handle_async_request(request)
