@@ -273,6 +273,18 @@ def test_an_eviction_whose_answer_is_lost_is_not_sent_again(fleet: Fleet, proxy:
         whole(fleet)
 
 
+def test_a_fault_is_not_spent_on_a_watch_whose_client_has_gone(fleet: Fleet, proxy: Proxy) -> None:
+    """The proxy's own: a stream that nobody holds took a fault away from those who are there."""
+    path = "/api/v1/namespaces/default/configmaps"
+    admin = fleet.plane.client(fleet.plane.token)
+    asked = f"{proxy.url}{path}?watch=1&timeoutSeconds=20"
+    with admin.stream("GET", asked):
+        pass
+    with admin.stream("GET", asked) as there, proxy.fault("gone in stream", "watch", ends="/configmaps", times=1) as fault:
+        assert any('"code": 410' in line or '"code":410' in line for line in there.iter_lines())
+        assert fault.hits == 1
+
+
 def test_a_slow_write_keeps_what_others_write_meanwhile(fleet: Fleet, proxy: Proxy) -> None:
     """kubernetes/kubernetes#128304, NVIDIA/nodewright#447: a taint and an annotation set between our decision and its arrival."""
     node = fleet.node()

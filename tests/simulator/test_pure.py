@@ -130,6 +130,20 @@ def test_a_replica_that_is_leaving_no_longer_counts() -> None:
     assert [call.method for call in calls] == ["DELETE", "DELETE", "PATCH"]
 
 
+def test_a_node_keeps_the_oldest_pod_of_a_daemon_set() -> None:
+    parent = {
+        "metadata": {"name": "agent", "namespace": "default", "uid": "ds", "generation": 1},
+        "spec": {"template": {"metadata": {}, "spec": {"containers": []}}}, "status": {},
+    }  # fmt: skip
+    owned = [{"uid": "ds", "kind": "DaemonSet", "controller": True}]
+    pods = [body(name, ownerReferences=owned, creationTimestamp=f"2026-11-30T11:00:0{at}Z") for at, name in enumerate("abc")]
+    for pod, place in zip(pods, ("n", "m", "n"), strict=True):
+        pod["spec"]["nodeName"] = place
+    calls = workloads.plan(Snapshot(nodes=[node("n"), node("m")], daemon_sets=[parent], pods=pods[::-1]), NOW)
+    assert [(call.method, call.path.rsplit("/", 1)[1]) for call in calls] == [("DELETE", "c"), ("PATCH", "status")]
+    assert calls[1].body["status"]["currentNumberScheduled"] == 2
+
+
 @pytest.mark.parametrize(
     ("limit", "healthy", "allowed"),
     [({"minAvailable": 2}, 3, 1), ({"minAvailable": "75%"}, 4, 1), ({"maxUnavailable": 1}, 3, 0), ({"maxUnavailable": 1}, 4, 1)],

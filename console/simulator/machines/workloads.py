@@ -116,11 +116,11 @@ def _daemon_set(parent: Json, pods: Sequence[Json], nodes: Sequence[Json]) -> li
             chosen.append(node["metadata"]["name"])
     held: dict[str, Json] = {}
     calls = []
-    for pod in pods:
+    for pod in sorted(pods, key=lambda pod: (pod["metadata"]["creationTimestamp"], int(pod["metadata"]["resourceVersion"]))):
         if finished(pod) and "deletionTimestamp" not in pod["metadata"]:
             calls.append(_delete(pod))
-        elif active(pod):
-            held[aimed_at(pod)] = pod
+        elif active(pod) and held.setdefault(aimed_at(pod), pod) is not pod:
+            calls.append(_delete(pod))  # a second one of a node, made on an old picture: the oldest stays
     path = collection("pods", parent["metadata"]["namespace"])
     calls += [Call("POST", path, daemon_pod(parent, name)) for name in chosen if name not in held]
     ready = sum(is_true(pod, "Ready") for pod in held.values())
