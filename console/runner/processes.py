@@ -68,8 +68,9 @@ def console_processes(state: Path, port: int, idp_port: int) -> list[Process]:
 
 
 def _asgi(application: str, port: int) -> list[str]:
-    # Open sockets would hold a stop for as long as a browser keeps its page open.
-    return ["-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(port),
+    # Open sockets would hold a stop for as long as a browser keeps its page open. Compression of frames, which every browser
+    # offers, is a zlib state of a quarter MiB and a compression of the same text for each socket.
+    return ["-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(port), "--ws-per-message-deflate", "false",
             "--timeout-graceful-shutdown", "5", "--no-access-log", "--lifespan", "off"]  # fmt: skip
 
 

@@ -212,6 +212,7 @@ async def _to_all(here: Installation, api: Bare, path: str, session: str, calls:
             "Connection: Upgrade",
             "Sec-WebSocket-Version: 13",
             f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}",
+            "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",  # as Chromium does; nothing here inflates
             "",
             "",
         )

@@ -70,3 +70,15 @@ def test_sockets_tasks_and_a_restart_of_postgresql_leave_no_connection_behind_an
     console = {pid for pid, command in before.items() if "postgres" not in command}
     assert console <= stack.processes().keys(), "a process had to be started again"
     assert connections(stack) <= MOST
+
+
+def test_frames_are_not_compressed_for_each_socket(stack: Installation, context: BrowserContext) -> None:
+    """Every browser offers it, and a thousand of them would each have cost a zlib state and a compression of the same frame."""
+    page = context.new_page()
+    sign_in(page, "Ada, admin")
+    cookie = "; ".join(f"{one['name']}={one['value']}" for one in context.cookies(stack.address))
+    address = f"{stack.address.replace('http:', 'ws:')}/live/{cluster_row(stack, 'aurora-train')['id']}/?since=0"
+    with connect(address, additional_headers={"Cookie": cookie, "Origin": stack.address}, compression="deflate") as socket:
+        assert "permessage-deflate" in str(socket.request.headers["Sec-WebSocket-Extensions"])
+        assert "Sec-WebSocket-Extensions" not in socket.response.headers
+        assert socket.recv(timeout=20)
