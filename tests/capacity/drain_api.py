@@ -40,6 +40,8 @@ class Api:
     events: dict[str, str] = field(default_factory=dict)
     told: list[tuple[datetime, str]] = field(default_factory=list)
     evictions: list[tuple[str, int]] = field(default_factory=list)
+    lists: list[str] = field(default_factory=list)
+    broken: tuple[str, ...] = ()  # what cannot be read in a list of everything
 
     @asynccontextmanager
     async def doors(self, keys: object) -> AsyncIterator[Doors]:
@@ -75,17 +77,28 @@ class Api:
         def get() -> NodeShape:
             if not world.node_there:
                 raise errors.NotFound("no node")
-            notes = {marks.CORDONED_BY: marks.SYSTEM} if world.mark else {}
-            if world.cause:
-                notes |= {marks.DRAIN_CAUSE: world.cause, marks.DRAIN_DEADLINE: world.deadline.isoformat()}
-            return node_shape(name, notes, world, {marks.MACHINE_LABEL: self.machine_label})
+            return self._node(name, world)
 
         return self._request(get)
 
-    async def list(self, kind: str, *, fields: str) -> Listing:
-        world = self._world(fields.partition("=")[2])
-        seen = self._request(world.look)
-        return Listing("pods", "1", tuple(pod_shape(view, fields.partition("=")[2]) for view in seen.pods))
+    def _node(self, name: str, world: World) -> NodeShape:
+        notes = {marks.CORDONED_BY: marks.SYSTEM} if world.mark else {}
+        if world.cause:
+            notes |= {marks.DRAIN_CAUSE: world.cause, marks.DRAIN_DEADLINE: world.deadline.isoformat()}
+        return node_shape(name, notes, world, {marks.MACHINE_LABEL: self.machine_label})
+
+    async def list(self, kind: str, *, fields: str = "") -> Listing:
+        """The pods of one node, or all nodes or pods there are."""
+        here = [fields.partition("=")[2]] if fields else list(self.worlds)
+
+        def get() -> tuple:
+            worlds = {name: self._world(name) for name in here}
+            if kind == "nodes":
+                return tuple(self._node(name, world) for name, world in worlds.items() if world.node_there)
+            return tuple(pod_shape(view, name) for name, world in worlds.items() for view in world.look().pods)
+
+        self.lists += [fields or f"all {kind}"]
+        return Listing(kind, "1", self._request(get), broken=self.broken if not fields else ())
 
     async def cordon(self, name: str, uid: str, *, cause: str, deadline: datetime, by: str | None) -> None:
         world = self._world(name)

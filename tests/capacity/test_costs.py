@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.capacity import enqueue
+from console.capacity.drains import looks
 from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.ends import PodEnd, pod_ended
 from console.capacity.drains.step import learn, step
@@ -16,6 +17,7 @@ from console.capacity.models import Drain, PodVerdict
 from console.celery import app
 from console.clusters import leases
 from console.clusters.models import Cluster
+from console.kube.errors import Throttled
 from console.kube.shapes import Evicted
 from console.runner.processes import console_processes
 from console.timeline.changes import change
@@ -43,6 +45,51 @@ def test_telling_costs_one_request_a_pod_and_six_a_node(count: int) -> None:
     api.drive(cluster)
     assert len(api.told) == count * PODS
     assert api.requests == count * (6 + PODS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_much_of_a_cluster_goes_at_once_all_of_it_is_looked_at_by_two_lists() -> None:
+    """Looks were a third of what a real API server was asked while it had 1,500 pods to tell."""
+    count = looks.MANY
+    cluster, worlds = drains(count, "all")
+    api = Api(worlds)
+    api.drive(cluster)
+    assert len(api.told) == count * PODS
+    assert api.requests == 2 * 2 + count * (2 + PODS)
+    assert api.lists == ["all nodes", "all pods"] * 2
+    api.finish(cluster)
+    assert set(Drain.objects.values_list("state", flat=True)) == {Drain.State.REMOVED}
+
+
+@pytest.mark.parametrize(("due", "nodes", "wanted"), [(15, 15, False), (16, 64, True), (16, 65, False), (100, 103, True)])
+def test_a_few_nodes_of_a_large_cluster_are_looked_at_one_by_one(due: int, nodes: int, wanted: bool) -> None:
+    assert looks.pays(due, nodes) is wanted
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_unreadable_object_in_the_whole_cluster_holds_up_no_drain() -> None:
+    cluster, worlds = drains(looks.MANY, "broken")
+    api = Api(worlds, broken=("metadata.uid is missing",))
+    api.drive(cluster)
+    assert len(api.told) == looks.MANY * PODS
+    assert api.lists.count("all nodes") == 2
+    assert len(api.lists) == 2 * (2 + looks.MANY)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_api_that_wants_to_be_left_alone_is_not_asked_for_each_node_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, worlds = drains(looks.MANY, "throttled")
+    api = Api(worlds)
+
+    async def refused(kind: str, **_: str) -> None:
+        api.requests += 1
+        raise Throttled("Too many requests.", retry_after=7)
+
+    monkeypatch.setattr(api, "list", refused)
+    api.drive(cluster)
+    assert api.requests == 1
+    assert set(Drain.objects.values_list("due_at", flat=True)) == {START + timedelta(seconds=7)}
+    assert set(Drain.objects.values_list("note", flat=True)) == {"Too many requests."}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""The requests of a drain: looking at a node and its pods, and carrying out one action. What went wrong comes back as an answer.
+"""The requests by which a drain acts. What went wrong comes back as an answer.
 
 Each may be sent again after any doubt: cordon and Event are the same on every try, eviction and deletion name the pod's uid,
 `terminate` the machine's token.
@@ -6,7 +6,6 @@ Each may be sent again after any doubt: cordon and Event are the same on every t
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from console.capacity.drains.changes import REASONS, announcement, event_name
 from console.capacity.drains.verdicts import Fate
@@ -17,11 +16,8 @@ from console.capacity.drains.views import (
     Delete,
     Evict,
     Failed,
-    NodeView,
     Outcome,
-    PodView,
     RemoveNode,
-    Seen,
     Terminate,
     Unmark,
 )
@@ -29,10 +25,8 @@ from console.capacity.models import Drain
 from console.clusters.models import Machine
 from console.kube import marks
 from console.kube.client import Kube
-from console.kube.errors import Broken, Forbidden, KubeError, NotFound, Refused, Throttled
-from console.kube.shapes import Absent, Evicted, NodeShape, PodShape
-
-MOST_SECONDS = 2**31 - 1  # what the column takes; Kubernetes lets a pod ask for more than the age of the universe
+from console.kube.errors import Broken, Forbidden, KubeError, Refused, Throttled
+from console.kube.shapes import Absent, Evicted
 
 EndMachine = Callable[[Machine], Awaitable[bool | Failed]]
 
@@ -44,72 +38,6 @@ class Doors:
     kube: Kube | None
     closed_why: str
     end_machine: EndMachine  # whether the provider confirms that the machine is gone
-
-
-async def look(doors: Doors, drain: Drain) -> Seen | Failed:
-    """The drain's node and everything bound to its name. An incomplete answer is no answer."""
-    if doors.kube is None:
-        return Failed(doors.closed_why)
-    try:
-        node = await doors.kube.node(drain.node_name)
-    except NotFound:
-        node = None
-    except KubeError as error:
-        return failed(error)
-    try:
-        pods = await doors.kube.list("pods", fields=f"spec.nodeName={drain.node_name}")
-    except KubeError as error:
-        return failed(error)
-    if pods.broken:
-        return Failed(pods.broken[0])
-    return Seen(
-        node_view(node) if node is not None and is_of(drain, node) else None,
-        tuple(pod_view(pod) for pod in pods.items if isinstance(pod, PodShape)),
-    )
-
-
-def is_of(drain: Drain, node: NodeShape) -> bool:
-    """Whether this node is the drain's: by uid, or, where the machine was none yet, by the machine it says it is."""
-    return node.uid == drain.node_uid if drain.node_uid else node.labels.get(marks.MACHINE_LABEL) == str(drain.machine_id)
-
-
-def node_view(node: NodeShape) -> NodeView:
-    return NodeView(
-        uid=node.uid,
-        ready=node.ready,
-        unschedulable=node.unschedulable,
-        ours=marks.is_ours(node.annotations.get(marks.CORDONED_BY)),
-        cause=node.annotations.get(marks.DRAIN_CAUSE, ""),
-        deadline=_instant(node.annotations.get(marks.DRAIN_DEADLINE, "")),
-        finalizers=node.finalizers,
-        leaving=node.deletion_at is not None,
-    )
-
-
-def pod_view(pod: PodShape) -> PodView:
-    """Clipped to what the columns take: a stranger's object must not stop the drain."""
-    return PodView(
-        uid=pod.uid,
-        namespace=pod.namespace[:63],
-        name=pod.name,
-        owner_kind=pod.owner_kind[:63],
-        owner_name=pod.owner_name,
-        stays=pod.daemonset or pod.mirror,
-        finished=pod.finished,
-        grace_seconds=max(0, min(pod.grace_seconds, MOST_SECONDS)),
-        deletion_at=pod.deletion_at,
-        deletion_grace=pod.deletion_grace,
-        ended_at=pod.ended_at,
-        exit_code=pod.exit_code,
-        last_checkpoint=pod.last_checkpoint,
-    )
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 async def act(doors: Doors, drain: Drain, node_uid: str, action: Action) -> Outcome:

@@ -40,6 +40,11 @@ def due(cluster_id: UUID, now: datetime) -> list[Drain]:
     return list(rows.order_by("due_at", "pk")[:AT_ONCE])
 
 
+def nodes_of(cluster_id: UUID) -> int:
+    """How many nodes the cluster has, as far as is known here."""
+    return Node.objects.filter(cluster_id=cluster_id).count()
+
+
 def is_due(cluster_id: UUID, now: datetime) -> bool:
     """Whether a cluster has such drains."""
     return _due(cluster_id, now).exists()
