@@ -26,10 +26,12 @@ from console.capacity.drains import acts as drain_acts
 from console.capacity.drains import looks
 from console.capacity.drains import rows as drain_rows
 from console.capacity.drains.acts import Doors
+from console.capacity.drains.changes import DRIVE
 from console.capacity.drains.doors import IN_FLIGHT, Keys, keys_of, open_doors
 from console.capacity.drains.step import learn, step
 from console.capacity.drains.views import Action, Delete, DrainView, Evict, Failed, Outcome, Seen, Step
 from console.capacity.drains.window import ends_at, grace_for, rest_of, rested
+from console.capacity.enqueue import enqueue
 from console.capacity.models import Drain
 from console.clusters import leases
 from console.clusters.leases import Held, LeaseLost
@@ -62,9 +64,15 @@ class _Work:
 
 
 def drive(cluster_id: UUID | str, *, doors: OpenDoors = open_doors, clock: Callable[[], datetime] = timezone.now) -> None:
-    """Take the cluster's drains as far as they go now. Does nothing where another run is at it; whatever is cut off stays due."""
+    """Take the cluster's drains as far as they go now. Does nothing where another run is at it; whatever is cut off stays due.
+
+    What its time did not suffice for goes on with the next worker at once, not with the next sweep.
+    """
+    run = _Run(UUID(str(cluster_id)), doors, clock)
     with suppress(LeaseLost, TimeoutError):
-        asyncio.run(_Run(UUID(str(cluster_id)), doors, clock).run())
+        asyncio.run(run.run())
+    if monotonic() >= run.until and drain_rows.is_due(run.cluster_id, clock()):
+        enqueue(DRIVE, str(cluster_id))
 
 
 class _Run:
