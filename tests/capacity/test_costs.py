@@ -17,8 +17,8 @@ from console.capacity.models import Drain, PodVerdict
 from console.celery import app
 from console.clusters import leases
 from console.clusters.models import Cluster
-from console.kube.errors import Throttled
-from console.kube.shapes import Evicted
+from console.kube.errors import Expired, Garbage, KubeError, Throttled, Unreachable
+from console.kube.shapes import Evicted, Listing
 from console.runner.processes import console_processes
 from console.timeline.changes import change
 from tests.capacity.drain_api import Api, begin, fleet, world
@@ -74,6 +74,28 @@ def test_one_unreadable_object_in_the_whole_cluster_holds_up_no_drain() -> None:
     assert len(api.told) == looks.MANY * PODS
     assert api.lists.count("all nodes") == 2
     assert len(api.lists) == 2 * (2 + looks.MANY)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["nodes", "pods"])
+@pytest.mark.parametrize(
+    "error", [Unreachable("No answer within 5 s."), Expired("The continue token is too old."), Garbage("No JSON.")]
+)
+def test_a_list_of_everything_that_does_not_come_holds_up_no_drain(
+    monkeypatch: pytest.MonkeyPatch, kind: str, error: KubeError
+) -> None:
+    cluster, worlds = drains(looks.MANY, "slow")
+    api = Api(worlds)
+    listed = api.list
+
+    async def one_by_one(wanted: str, *, fields: str = "") -> Listing:
+        if wanted == kind and not fields:
+            raise error
+        return await listed(wanted, fields=fields)
+
+    monkeypatch.setattr(api, "list", one_by_one)
+    api.drive(cluster)
+    assert len(api.told) == looks.MANY * PODS
 
 
 @pytest.mark.django_db(transaction=True)

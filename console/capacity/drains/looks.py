@@ -13,7 +13,7 @@ from console.capacity.drains.acts import Doors, failed
 from console.capacity.drains.views import Failed, NodeView, PodView, Seen
 from console.capacity.models import Drain
 from console.kube import marks
-from console.kube.errors import Expired, Garbage, KubeError, NotFound
+from console.kube.errors import KubeError, NotFound, Throttled
 from console.kube.shapes import NodeShape, PodShape
 
 MOST_SECONDS = 2**31 - 1  # what the column takes; Kubernetes lets a pod ask for more than the age of the universe
@@ -49,18 +49,18 @@ def pays(due: int, nodes: int) -> bool:
 async def look_at_all(doors: Doors, drains: Sequence[Drain]) -> Mapping[UUID, Seen | Failed]:
     """The same of many drains, by their ids, from two lists of the whole cluster.
 
-    Empty where those prove nothing, because they expired between two pages or hold something that cannot be read, which may be
-    on another node: then each is to be looked at by itself.
+    Empty where those prove nothing: a page did not come or had expired, or something in it, which may be on another node, cannot
+    be read. Then each is to be looked at by itself. An API that asks to wait is not asked for each node instead.
     """
     if doors.kube is None:
         return {}
     try:
         nodes = await doors.kube.list("nodes")
         pods = await doors.kube.list("pods")
-    except (Expired, Garbage):
-        return {}
-    except KubeError as error:
+    except Throttled as error:
         return {drain.pk: failed(error) for drain in drains}
+    except KubeError:
+        return {}
     if nodes.broken or pods.broken:
         return {}
     named = {node.name: node for node in nodes.items if isinstance(node, NodeShape)}
