@@ -166,6 +166,19 @@ def test_while_automation_is_stopped_a_notice_waits_and_is_heeded_when_it_runs(
     assert line.nodes["gpu-preemptible-dp-a"].draining
 
 
+def test_while_automation_is_stopped_a_preemption_that_runs_hears_that_its_machine_goes_sooner(
+    line: Line, ours: Callable[..., NodeShape]
+) -> None:
+    """Its pods would else be given time that the cloud does not leave them."""
+    line.write(*line.seen(ours(11, SPOT)))
+    Automation.objects.update_or_create(pk=1, defaults={"on": False})
+    line.now += timedelta(seconds=10)
+    line.write(*line.seen(ours(12, SPOT, GKE)))
+    drain = Drain.objects.get()
+    assert (drain.deadline, drain.due_at) == (line.now + timedelta(seconds=30), line.now)
+    assert "NoticeWaits" not in line.reasons
+
+
 def test_a_notice_that_waited_makes_a_scale_down_a_preemption(line: Line, ours: Callable[..., NodeShape]) -> None:
     """A budget may hold a scale-down for as long as it likes; the cloud does not ask it."""
     with change(line.now) as made:

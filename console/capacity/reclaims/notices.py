@@ -79,15 +79,16 @@ def heed(made: Change, cluster: Cluster, noticed: Sequence[Noticed]) -> None:
 
     A preemptible machine of ours is drained as preempted; a repeated notice changes nothing, an earlier deadline counts. A
     standard or foreign node is refused, said and counted: it is not ours to give back (aws/aws-node-termination-handler#272).
+    While automation is stopped nothing is begun; but a preemption that runs hears that its machine goes sooner.
     """
     refused = [refusal for node, machine in noticed if (refusal := _not_ours(cluster, node, machine))]
     names = {refusal.node_name for refusal in refused}
     ours = [(node, machine) for node, machine in noticed if node.name not in names and machine is not None]
     refuse(made, cluster, NODE, refused, HALFTIDE)
-    if automation().on:
-        _start(made, cluster, ours)
-        return
-    for node, _ in ours:
+    going = ours if automation().on else _preempted(ours)
+    if going:
+        _start(made, cluster, going)
+    for node, _ in (one for one in ours if one not in going):
         message = f"{node.name} has notice ({named(node.notice).why}), but automation is stopped: its drain waits until it runs"
         subject = ("Node", node.name, node.uid)
         warning, of_class = Entry.Severity.WARNING, node.compute_class
@@ -116,6 +117,14 @@ def heed_waiting(now: datetime) -> None:
             machines = {row.pk: row for row in made.lock(Machine.objects.filter(nodes__in=waiting.filter(cluster=cluster)))}
             nodes = made.lock(Node.objects.filter(pk__in=waiting.filter(cluster=cluster), machine__in=machines))
             _start(made, cluster, [(node, machines[node.machine_id]) for node in nodes if node.machine_id])
+
+
+def _preempted(noticed: Sequence[tuple[Node, Machine]]) -> list[tuple[Node, Machine]]:
+    """Those of them whose preemption is under way."""
+    machines = [machine.pk for _, machine in noticed]
+    open_drains = Drain.objects.filter(machine__in=machines, cause=Drain.Cause.PREEMPTED, state__in=Drain.OPEN)
+    known = set(open_drains.values_list("machine_id", flat=True))
+    return [(node, machine) for node, machine in noticed if machine.pk in known]
 
 
 def _start(made: Change, cluster: Cluster, ours: Iterable[tuple[Node, Machine]]) -> None:
