@@ -67,6 +67,7 @@ class World:
     ready: bool = True  # a kubelet that answers; else no pod ever ends
     unschedulable: bool = False
     mark: bool = False
+    unclosable: str = ""  # why each cordon is refused
     cause: str = ""
     deadline: datetime | None = None
     announced: int = 0
@@ -121,6 +122,8 @@ class World:
     def do(self, drain: DrainView, action: Action) -> Outcome:
         self.log.append((self.now, type(action).__name__, getattr(getattr(action, "fate", None), "name", "")))
         match action:
+            case Cordon() if self.unclosable:
+                return Failed(self.unclosable)
             case Cordon(mark):
                 self.unschedulable, self.mark = True, self.mark or mark
                 self.cause, self.deadline = drain.cause, drain.deadline

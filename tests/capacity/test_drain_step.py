@@ -115,6 +115,38 @@ def test_nothing_is_told_before_the_node_is_closed():
     assert first.drain.fates  # the pod is written down before it is told
 
 
+def test_pods_of_a_machine_that_goes_are_told_even_when_its_node_cannot_be_closed():
+    """A webhook or a missing right; without a word they would be killed at the deadline."""
+    world = World([Pod("a", stops_after=5), Pod("deaf", grace=3600, hangs=True)], unclosable="nodes is forbidden")
+    drain = new()
+    while drain.due_at is not None and world.now < START + seconds(60):
+        world.now = max(world.now, drain.due_at)
+        drain = round_of(world, drain)
+        assert (drain.state, drain.told_at) == (State.ASKED, None), "what is not closed is not said to be drained"
+        assert drain.due_at <= world.now + seconds(1)
+    [(_, _, told)], [(_, grace, _)] = world.pod("a").tellings, world.pod("deaf").tellings
+    assert seconds(10) <= told - START < seconds(12)
+    assert 285 < grace <= 292
+    assert drain.note == "nodes is forbidden"
+    assert (world.announced, fate(drain, "a").verdict) == (1, Verdict.FINISHED)
+    world.pods.append(Pod("late", stops_after=5))
+    world.now = drain.due_at
+    drain = round_of(world, drain)
+    assert world.pod("late").tellings, "an open node takes new pods, which are told as they come"
+    world.unclosable = ""
+    drain = run(world, drain)
+    assert (drain.state, drain.pods_left) == (State.REMOVED, 1)
+    assert drain.cordoned_at <= drain.told_at
+
+
+@pytest.mark.parametrize("cause", [Cause.SCALED_DOWN, Cause.REPAIR])
+def test_a_node_that_cannot_be_closed_for_our_convenience_keeps_its_pods(cause):
+    world = World([Pod("a")], unclosable="nodes is forbidden")
+    drain = run(world, new(cause))
+    assert (drain.state, drain.note) == (State.STOPPED, "a could not be told to stop")
+    assert world.pod("a").tellings == []
+
+
 def test_the_node_and_its_machine_go_as_soon_as_the_pods_have_stopped():
     world = World([Pod("a", grace=200, stops_after=40)])
     drain = run(world, new())

@@ -29,7 +29,7 @@ from console.capacity.drains.views import (
     Terminate,
     Unmark,
 )
-from console.capacity.drains.window import LOOK, NOW, SOON, ends_at, grace_for, rest_of, rested
+from console.capacity.drains.window import LOOK, NOW, SOON, UNCLOSED, ends_at, grace_for, rest_of, rested
 from console.capacity.models import Drain, PodVerdict
 from console.kube.shapes import Blocked, Evicted
 
@@ -204,7 +204,7 @@ def _announcing(drain: DrainView, node: NodeView | None) -> tuple[Action, ...]:
 def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:
     """Close the node first; then every pod that has not been told, all at once."""
     closing = _closing(drain, node) if node is not None else ()
-    if node is not None and drain.cordoned_at is None:
+    if node is not None and drain.cordoned_at is None and not _cannot_be_closed(drain, now):
         return Step(replace(drain, due_at=now + LOOK), closing)
     tells: list[Action] = []
     end = ends_at(drain)
@@ -214,6 +214,12 @@ def _tell(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodVie
             override = fate.verdict == Verdict.BLOCKED and drain.cause == Cause.PREEMPTED
             tells.append(Delete(fate, grace) if override else Evict(fate, grace))
     return Step(replace(drain, due_at=min(now + LOOK, end)), (*closing, *tells))
+
+
+def _cannot_be_closed(drain: DrainView, now: datetime) -> bool:
+    """Kubernetes took a preemption's Event, and has refused the cordon before it ever since: the machine goes anyway."""
+    announced = drain.announced_at if drain.cause == Cause.PREEMPTED else None
+    return announced is not None and now - announced >= UNCLOSED
 
 
 def _too_late(drain: DrainView, node: NodeView | None, left: list[tuple[Fate, PodView]], now: datetime) -> Step:

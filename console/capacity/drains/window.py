@@ -11,6 +11,7 @@ LATE = 4  # seconds beyond its deadline that a machine with a whole window stays
 LOOK = timedelta(seconds=5)  # how often pods are looked at when the watch says nothing, and a budget is asked again
 NOW = timedelta(0)
 REST = 10.0  # seconds that are waited at most because the API asks for it: pods are losing theirs
+UNCLOSED = timedelta(seconds=10)  # that a preemption waits for its node to close before its pods are told (decision 0018)
 SOON = timedelta(seconds=1)  # after a failure, for the provider's word, and for a pod that was just being bound
 
 
