@@ -237,6 +237,26 @@ def test_a_drain_that_may_not_do_one_thing_says_so_begins_nothing_else_and_asks_
     whole(fleet)
 
 
+def test_a_node_that_may_not_be_closed_keeps_no_pod_from_its_sigterm(fleet: Fleet, proxy: Proxy) -> None:
+    """Decision 0018. The cordon is asked for again each second, and is there before the node goes."""
+    node, start = up(fleet, "open"), timezone.now()
+    writes = ["create events", "create eviction", "patch nodes", "delete nodes"]
+    with nothing_but(fleet, "403 on the cordon for as long as pods are told", *writes, arrivals=False):
+        with proxy.fault("forbidden", "patch", ends=f"/nodes/{node.name}"):
+            [drain] = fleet.preempt(node)
+            fleet.until(lambda: PodVerdict.objects.filter(drain=drain, told_at__isnull=False).exists(), 40)
+            drain.refresh_from_db()
+            assert (drain.state, drain.cordoned_at) == (Drain.State.ASKED, None)
+            assert "is forbidden by the proxy" in drain.note
+        fleet.finish(drain)
+    told = fleet.fates(drain)["open"]
+    assert told.told_at - drain.announced_at >= timedelta(seconds=10)
+    assert (drain.state, told.exit_code) == (Drain.State.REMOVED, 143)
+    assert paced(proxy, start, "patch", f"/nodes/{node.name}") >= 8
+    fleet.wants(PREEMPTIBLE)
+    whole(fleet)
+
+
 def test_a_server_that_asks_to_wait_is_waited_for(fleet: Fleet, proxy: Proxy) -> None:
     """kubernetes/client-go#222, kubernetes/kubernetes#36409: Retry-After is obeyed by each verb of a drain, and by the list of a
     watch that has to begin anew."""
