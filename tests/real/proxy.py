@@ -57,7 +57,6 @@ class Proxy:
     faults: list[Fault] = field(default_factory=list)
     accepts: str = ""  # the only token that is let through, where one is named
     url: str = ""
-    _streams: list[web.Request] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)  # the first list of each path, to be shown again when it is old
 
     def __enter__(self) -> "Proxy":
@@ -118,11 +117,6 @@ class Proxy:
     def since(self, at: datetime, verb: str, ends: str) -> list[datetime]:
         """When requests of this verb came, from `at` on."""
         return [one.at for one in list(self.asked) if one.at >= at and one.verb == verb and one.path.endswith(ends)]
-
-    def watched(self, *ends: str) -> bool:
-        """Whether somebody holds a watch of each of these paths."""
-        held = [one.path for one in list(self._streams) if one.transport is not None]
-        return all(any(path.endswith(end) for path in held) for end in ends)
 
     def _fault(self, verb: str, path: str) -> Fault | None:
         return next((fault for fault in self.faults if fault.takes(verb, path)), None)
@@ -187,7 +181,6 @@ class Proxy:
         response = web.StreamResponse(status=answer.status, headers=kept(answer))
         await response.prepare(request)
         await response.write(b"\n")  # so that the headers go, which the library else keeps until there is something to say
-        self._streams.append(request)
         lines = answer.content.__aiter__()
         waiting: asyncio.Future[bytes] | None = None
         try:
@@ -210,7 +203,6 @@ class Proxy:
         except (StopAsyncIteration, ConnectionError, aiohttp.ClientError):
             return response
         finally:
-            self._streams.remove(request)
             if waiting:
                 waiting.cancel()
 
