@@ -40,7 +40,7 @@ def due(cluster_id: UUID, now: datetime) -> list[Drain]:
     return list(rows.order_by("due_at", "pk")[:AT_ONCE])
 
 
-def nodes_of(cluster_id: UUID) -> int:
+def count_nodes(cluster_id: UUID) -> int:
     """How many nodes the cluster has, as far as is known here."""
     return Node.objects.filter(cluster_id=cluster_id).count()
 
